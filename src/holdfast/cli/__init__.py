@@ -1,0 +1,1 @@
+"""The `holdfast` command: parses arguments, calls the layers below, renders. Decides nothing."""

@@ -1,0 +1,94 @@
+"""Run every check and test, one part after another, and close with a table of times.
+
+    python tools/run_tests.py                what `make test` and CI run
+    python tools/run_tests.py --full         and the tests marked slow
+    python tools/run_tests.py --check-only   only the checks that run no test
+
+A failing part does not stop the others; any failure makes the exit status 1. Parts are
+plain commands, printed before they run, so that each can be repeated by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+BUDGET_S = 8 * 60
+
+CHECKS = {
+    "format": ["ruff", "format", "--check", "--quiet", "."],
+    "lint": ["ruff", "check", "--quiet", "."],
+    "mypy": ["mypy", "--no-error-summary"],
+    "pyright": ["pyright", "--warnings"],
+    "layers": ["lint-imports", "--no-cache"],
+    "documents": ["python", "tools/gen_docs.py", "--check"],
+}
+
+
+def test_parts(full: bool) -> dict[str, list[str]]:
+    """The pytest runs: most tests share the cores, those that measure run by themselves."""
+    chosen = "" if full else " and not slow"
+    return {
+        "tests": ["pytest", "-n", "2", "--dist", "loadscope", "-m", f"not alone{chosen}"],
+        "tests alone": ["pytest", "-m", f"alone{chosen}"],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """One part that ran."""
+
+    name: str
+    seconds: float
+    status: int
+
+
+def run(name: str, command: list[str]) -> Finished:
+    print(f"\n=== {name}: {shlex.join(command)}", flush=True)
+    environment = {
+        **os.environ,
+        "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
+        # A newer pyright must not turn a green commit red.
+        "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1",
+    }
+    began = time.monotonic()
+    status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    return Finished(name, time.monotonic() - began, status)
+
+
+def table(finished: list[Finished]) -> str:
+    total = sum(part.seconds for part in finished)
+    lines = [f"{'part':<14}{'seconds':>9}  result"]
+    for part in finished:
+        result = "ok" if part.status == 0 else f"FAILED (exit status {part.status})"
+        lines.append(f"{part.name:<14}{part.seconds:>9.1f}  {result}")
+    lines.append(f"{'total':<14}{total:>9.1f}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--full", action="store_true", help="run the slow tests too")
+    parser.add_argument("--check-only", action="store_true", help="run no tests")
+    options = parser.parse_args()
+
+    parts = dict(CHECKS) if options.check_only else CHECKS | test_parts(options.full)
+    finished = [run(name, command) for name, command in parts.items()]
+
+    print(f"\n{table(finished)}")
+    total = sum(part.seconds for part in finished)
+    if not options.full and total > BUDGET_S:
+        print(f"note: {total:.0f} s is over the budget of {BUDGET_S} s; `make test` must stay quick")
+    return int(any(part.status for part in finished))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
