@@ -1,0 +1,276 @@
+"""Everything Holdfast raises.
+
+    HoldfastError
+    ├── ConfigError             an option, a definition or a setting makes no sense
+    ├── PayloadError            arguments cannot be stored or do not fit the signature
+    ├── PayloadMismatch         this id was already used for another call
+    ├── UnknownTask             no task of this name is registered
+    ├── TaskNotFound            no task has this id
+    ├── UniqueConflict          a live task holds the unique key
+    ├── IllegalTransition       the task's status does not allow this
+    ├── ClaimLost               the claim was taken away; nothing was written
+    ├── WaitTimeout             the task has not ended yet
+    ├── TaskNotCompleted        the task has ended without a value
+    │   ├── TaskFailed
+    │   ├── TaskCancelled
+    │   ├── TaskExpired
+    │   ├── TaskStalled
+    │   └── TaskDropped
+    └── StoreError              the database refused or could not answer
+        ├── StoreUnavailable    try again; the only retryable error
+        └── SchemaMismatch      the database belongs to other code
+
+Owns the classes and their sentences. An error carries its facts as fields, pickles, and
+says what happened, to what, and what to do about it. Drivers' exceptions never escape the
+store: they become one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from holdfast.core.result import TaskError
+from holdfast.core.status import TaskStatus
+
+__all__ = [
+    "ClaimLost",
+    "ConfigError",
+    "HoldfastError",
+    "IllegalTransition",
+    "PayloadError",
+    "PayloadMismatch",
+    "SchemaMismatch",
+    "StoreError",
+    "StoreUnavailable",
+    "TaskCancelled",
+    "TaskDropped",
+    "TaskExpired",
+    "TaskFailed",
+    "TaskNotCompleted",
+    "TaskNotFound",
+    "TaskStalled",
+    "UniqueConflict",
+    "UnknownTask",
+    "WaitTimeout",
+]
+
+
+class HoldfastError(Exception):
+    """The root of all errors that Holdfast raises."""
+
+    retryable: bool = False
+    """True when the same call may succeed later, unchanged."""
+    call: object | None = None
+    """What was being sent when it happened, for `app.resend(error)`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Subclasses build their message from fields, so the default (call the class with
+        # `args` again) would not fit their signatures.
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+    def __repr__(self) -> str:
+        fields = "".join(
+            f", {name}={value!r}"
+            for name, value in self.__dict__.items()
+            if value is not None and name != "call"
+        )
+        return f"{type(self).__name__}({str(self)!r}{fields})"
+
+
+def _rebuild(
+    kind: type[HoldfastError], args: tuple[Any, ...], fields: dict[str, Any]
+) -> HoldfastError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
+
+def _uuid(value: UUID | bytes) -> UUID:
+    return value if isinstance(value, UUID) else UUID(bytes=value)
+
+
+class ConfigError(HoldfastError):
+    """An option, a definition or a setting makes no sense."""
+
+    def __init__(self, message: str, *, option: str | None = None) -> None:
+        super().__init__(message)
+        self.option = option
+
+
+class PayloadError(HoldfastError):
+    """Arguments or a value cannot be stored as JSON, or do not fit the task's signature.
+
+    `path` says where: `args[0]`, `kwargs.order.lines[3].price`.
+    """
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class PayloadMismatch(HoldfastError):
+    """A task with this id exists, and it was sent with another payload or other options."""
+
+    def __init__(self, task_id: UUID | bytes) -> None:
+        self.task_id = _uuid(task_id)
+        super().__init__(
+            f"task {self.task_id} exists with another payload or other options: "
+            "send under a new id, or repeat exactly the same call"
+        )
+
+
+class UnknownTask(HoldfastError):
+    """No task of this name (and version) is registered."""
+
+    def __init__(self, name: str, version: int | None = None, *, known: Iterable[str] = ()) -> None:
+        self.name = name
+        self.version = version
+        self.known = tuple(sorted(known))
+        what = f"task {name!r}" if version is None else f"task {name!r} version {version}"
+        hint = f"known tasks: {', '.join(self.known)}" if self.known else "no task is registered"
+        super().__init__(f"{what} is not registered with this app; {hint}")
+
+
+class TaskNotFound(HoldfastError):
+    """No task has this id: it was never committed, or its record has been deleted."""
+
+    def __init__(self, task_id: UUID | bytes) -> None:
+        self.task_id = _uuid(task_id)
+        super().__init__(
+            f"no task has the id {self.task_id}: it was never committed in this database, "
+            "or it was deleted"
+        )
+
+
+class UniqueConflict(HoldfastError):
+    """A live task holds the unique key that this one needs."""
+
+    def __init__(self, task_id: UUID | bytes, *, name: str, key: str | None = None) -> None:
+        self.task_id = _uuid(task_id)
+        self.name = name
+        self.key = key
+        of = f" for the key {key!r}" if key is not None else ""
+        super().__init__(
+            f"task {self.task_id} ({name}) is unique{of} and has not ended: wait for it, "
+            "cancel it, or choose another `on_conflict`"
+        )
+
+
+class IllegalTransition(HoldfastError):
+    """The verb cannot be applied to a task in this status."""
+
+    def __init__(self, task_id: UUID | bytes, verb: str, status: TaskStatus) -> None:
+        self.task_id = _uuid(task_id)
+        self.verb = str(verb)
+        self.status = status
+        super().__init__(f"cannot {self.verb} task {self.task_id}: it is {status.value}")
+
+
+class ClaimLost(HoldfastError):
+    """The claim was taken away, so the write was refused and changed nothing."""
+
+    def __init__(self, task_id: UUID | bytes, verb: str) -> None:
+        self.task_id = _uuid(task_id)
+        self.verb = str(verb)
+        super().__init__(
+            f"cannot {self.verb} task {self.task_id}: its claim was lost, so another attempt "
+            "may be running; stop this one"
+        )
+
+
+class WaitTimeout(HoldfastError):
+    """The wait ended before the task did. The task goes on."""
+
+    def __init__(
+        self, task_id: UUID | bytes, timeout: float, status: TaskStatus | None = None
+    ) -> None:
+        self.task_id = _uuid(task_id)
+        self.timeout = timeout
+        self.status = status
+        where = f"is {status.value}" if status is not None else "has not ended"
+        super().__init__(
+            f"task {self.task_id} {where} after {timeout:g} s of waiting: wait again, "
+            "or ask `handle.why()`"
+        )
+
+
+class TaskNotCompleted(HoldfastError):
+    """The task has ended and there is no value to return."""
+
+    _ended = "ended without a value"
+
+    def __init__(self, task_id: UUID | bytes, error: TaskError | None = None) -> None:
+        self.task_id = _uuid(task_id)
+        self.error = error
+        because = f": {error}" if error is not None else ""
+        super().__init__(f"task {self.task_id} {self._ended}{because}")
+
+    @property
+    def traceback(self) -> str | None:
+        """The text of the traceback where the code failed, if it did by an exception."""
+        return self.error.traceback if self.error is not None else None
+
+
+class TaskFailed(TaskNotCompleted):
+    """The task's code failed for good."""
+
+    _ended = "failed"
+
+
+class TaskCancelled(TaskNotCompleted):
+    """The task was cancelled."""
+
+    _ended = "was cancelled"
+
+
+class TaskExpired(TaskNotCompleted):
+    """The task was not claimed before its `good_until`."""
+
+    _ended = "expired"
+
+
+class TaskStalled(TaskNotCompleted):
+    """The system interrupted the task, and its policy says not to run it again."""
+
+    _ended = "stalled"
+
+
+class TaskDropped(TaskNotCompleted):
+    """No live worker knew the task's name and version."""
+
+    _ended = "was dropped"
+
+
+class StoreError(HoldfastError):
+    """The database refused, or something in it is not as it must be."""
+
+
+class StoreUnavailable(StoreError):
+    """The database could not be reached or could not serve; the call may be repeated.
+
+    `commit_unknown` is True when the connection was lost while a commit was under way, so
+    the write may have landed. Repeating a send with the same id is safe either way.
+    """
+
+    retryable = True
+
+    def __init__(self, message: str, *, commit_unknown: bool = False) -> None:
+        super().__init__(message)
+        self.commit_unknown = commit_unknown
+
+
+class SchemaMismatch(StoreError):
+    """The database's schema is missing, foreign, or of other code; nothing was changed."""
+
+    def __init__(
+        self, message: str, *, found: int | None = None, expected: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.found = found
+        self.expected = expected
