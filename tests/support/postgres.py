@@ -175,7 +175,7 @@ class PostgresServer:
         self._execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def close(self) -> None:
-        """Stop the server if it runs, and erase its directory."""
+        """Stop the server if it runs, and erase its directory; closing twice is allowed."""
         if self._process is not None:
             self.kill()
         watchdog.erase(self.directory)

@@ -21,8 +21,9 @@ from tests.support.postgres_binaries import Binaries, NoPostgres
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
+    """One server for the tests that leave it running."""
     with PostgresServer() as server:
         yield server
 
@@ -32,7 +33,7 @@ def until(condition: Callable[[], bool], within: float = 20.0) -> bool:
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.01)
+        time.sleep(0.05)
     return True
 
 
@@ -94,14 +95,16 @@ def test_kill_takes_a_busy_backend_with_it(server: PostgresServer) -> None:
     server.kill()
     assert not backend.is_running() or backend.status() == psutil.STATUS_ZOMBIE
     connection.close()
+    server.start()
 
 
 @pytest.mark.parametrize("mode", ["smart", "fast", "immediate"])
 def test_restart_in_every_mode(server: PostgresServer, mode: postgres.Mode) -> None:
-    with psycopg.connect(server.url) as connection:
+    url = server.create_database()
+    with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE kept (n int)")
     server.restart(mode)
-    with psycopg.connect(server.url) as connection:
+    with psycopg.connect(url) as connection:
         assert connection.execute("SELECT count(*) FROM kept").fetchone() == (0,)
 
 
@@ -116,20 +119,21 @@ def test_a_frozen_server_is_silent_and_goes_on_after(server: PostgresServer) -> 
         result = connection.pgconn.get_result()
         assert result is not None
         assert result.get_value(0, 0) == b"1"
+        assert connection.pgconn.get_result() is None
 
 
-def test_close_leaves_nothing(server: PostgresServer) -> None:
-    with psycopg.connect(server.url):
+def test_close_leaves_nothing() -> None:
+    with PostgresServer(fsync=False) as server, psycopg.connect(server.url):
         server.close()
     assert not server.directory.exists()
     assert processes_in(server.directory) == []
 
 
-def test_close_after_a_kill_frees_the_shared_memory(server: PostgresServer) -> None:
-    line = (server.data / "postmaster.pid").read_text().splitlines()[6]
-    segment = line.split()[1]
-    server.kill()
-    server.close()
+def test_close_after_a_kill_frees_the_shared_memory() -> None:
+    with PostgresServer(fsync=False) as server:
+        line = (server.data / "postmaster.pid").read_text().splitlines()[6]
+        segment = line.split()[1]
+        server.kill()
     if sys.platform == "linux":
         table = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
         assert segment not in [row.split()[1] for row in table]
@@ -142,32 +146,41 @@ server = PostgresServer(fsync=False)
 server.start()
 if sys.argv[1] == "frozen":
     server.freeze()
-if sys.argv[1] == "forked" and os.fork() == 0:
-    print(os.getpid(), flush=True)
-    time.sleep(60)
-    os._exit(0)
-print(server.directory, flush=True)
+forked = os.fork() if sys.argv[1] == "forked" else None
+if forked != 0:
+    print(server.directory, forked or "", flush=True)
 time.sleep(60)
+os._exit(0)
 """
 
 
-@pytest.mark.parametrize("state", ["running", "frozen", "forked"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("state", "number"),
+    [
+        ("running", signal.SIGKILL),
+        ("running", signal.SIGINT),
+        ("frozen", signal.SIGKILL),
+        ("forked", signal.SIGKILL),
+    ],
+)
 def test_nothing_outlives_tests_that_are_killed(state: str, number: signal.Signals) -> None:
     tests = subprocess.Popen(
-        [sys.executable, "-c", CHILD, state], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", CHILD, state],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     assert tests.stdout is not None
-    said = [tests.stdout.readline().strip() for _ in range(2 if state == "forked" else 1)]
-    directory = Path(next(line for line in said if line.startswith("/")))
+    place, *forked = tests.stdout.readline().split()
+    directory = Path(place)
     assert processes_in(directory)
     tests.send_signal(number)
     tests.wait()
     assert until(lambda: not processes_in(directory))
     assert until(lambda: not directory.exists())
-    for line in said:
-        if line.isdigit():
-            os.kill(int(line), signal.SIGKILL)
+    for pid in forked:
+        os.kill(int(pid), signal.SIGKILL)
     tests.stdout.close()
 
 
