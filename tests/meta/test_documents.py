@@ -1,0 +1,97 @@
+"""Every Python example in the documents runs.
+
+The blocks of one document run in order as one module, in an empty directory, with SQLite as
+the store. Each block stands at the line it has in the document, so a traceback points there.
+A block that opens with ```python title="tasks.py" is saved under that name and imported at
+its place, for examples of more than one file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.meta.tree import ROOT, files, shown
+
+FENCE = re.compile(r"^(?P<indent> *)```python(?P<info>[^\n]*)\n(?P<code>.*?)^ *```$", re.S | re.M)
+TITLE = re.compile(r'title="(\w+)\.py"')
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One fenced block."""
+
+    line: int
+    code: str
+    module: str | None
+
+
+def examples(text: str) -> list[Example]:
+    found = []
+    for block in FENCE.finditer(text):
+        indent = len(block["indent"])
+        code = "".join(line[indent:] or "\n" for line in block["code"].splitlines(keepends=True))
+        title = TITLE.search(block["info"])
+        line = text.count("\n", 0, block.start("code"))
+        found.append(Example(line, code, title[1] if title else None))
+    return found
+
+
+def run(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run all examples of a document in `folder`."""
+    lines: list[str] = []
+    for example in examples(text):
+        code = example.code
+        if example.module:
+            (folder / f"{example.module}.py").write_text("\n" * example.line + code)
+            code = f"import {example.module}\n"
+        lines += [""] * (example.line - len(lines))
+        lines += code.splitlines()
+    (folder / "document.py").write_text("\n".join(lines) + "\n")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import document"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+DOCUMENTS = [
+    path for path in files() if path.suffix == ".md" and examples(path.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=shown)
+def test_the_examples_run(path: Path, tmp_path: Path) -> None:
+    answer = run(path.read_text(encoding="utf-8"), tmp_path)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_the_readme_has_examples() -> None:
+    assert ROOT / "README.md" in DOCUMENTS
+
+
+def test_a_broken_example_is_seen_at_its_line(tmp_path: Path) -> None:
+    text = "one\n\n```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n"
+    answer = run(text, tmp_path)
+    assert answer.returncode == 1
+    assert 'document.py", line 8' in answer.stderr
+
+
+def test_a_titled_example_is_a_module_of_its_own(tmp_path: Path) -> None:
+    text = (
+        '```python title="tasks.py"\ndef f():\n    return __name__\n```\n'
+        '- in a list:\n  ```python\n  import tasks\n  assert tasks.f() == "tasks"\n  ```\n'
+    )
+    assert len(examples(text)) == 2
+    assert run(text, tmp_path).returncode == 0

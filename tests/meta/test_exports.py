@@ -1,0 +1,35 @@
+"""The public surface, pinned: a name appears or goes only by a change here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import holdfast
+
+PUBLIC = [
+    "__version__",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(holdfast.__all__) == PUBLIC
+
+
+def test_every_name_is_there_and_listed() -> None:
+    for name in PUBLIC:
+        assert getattr(holdfast, name) is not None
+    assert set(PUBLIC) <= set(dir(holdfast))
+
+
+def test_a_name_that_is_not_public_is_an_ordinary_error() -> None:
+    assert not hasattr(holdfast, "no_such_name")
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    code = "import holdfast, sys; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    heavy = {"click", "rich", "psycopg", "psycopg_pool", "django", "sqlalchemy", "jinja2"}
+    assert heavy & set(loaded) == set()
