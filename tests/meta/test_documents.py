@@ -95,3 +95,17 @@ def test_a_titled_example_is_a_module_of_its_own(tmp_path: Path) -> None:
     )
     assert len(examples(text)) == 2
     assert run(text, tmp_path).returncode == 0
+
+
+def test_every_decision_is_in_the_index() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
+    assert re.findall(r"\((\d{4}-[\w-]+\.md)\)", index) == pages
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for path in files():
+        if path.suffix == ".md":
+            for target in re.findall(r"\]\((?!\w+:|#)([^)#]+)", path.read_text(encoding="utf-8")):
+                assert (path.parent / target).exists(), f"{shown(path)} links to {target}"
