@@ -28,7 +28,7 @@ store: they become one of these.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from holdfast.core.result import TaskError
@@ -106,12 +106,20 @@ class ConfigError(HoldfastError):
 class PayloadError(HoldfastError):
     """Arguments or a value cannot be stored as JSON, or do not fit the task's signature.
 
-    `path` says where: `args[0]`, `kwargs.order.lines[3].price`.
+    `path` says where: `args[0]`, `kwargs.order.lines[3].price`. `problem` says which:
+    "unserialisable", "too_large", or "mismatch" (with the signature).
     """
 
-    def __init__(self, message: str, *, path: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        problem: Literal["unserialisable", "too_large", "mismatch"] = "unserialisable",
+    ) -> None:
         super().__init__(message)
         self.path = path
+        self.problem = problem
 
 
 class PayloadMismatch(HoldfastError):
@@ -256,13 +264,16 @@ class StoreUnavailable(StoreError):
 
     `commit_unknown` is True when the connection was lost while a commit was under way, so
     the write may have landed. Repeating a send with the same id is safe either way.
+    `silent` is True when no answer came at all: others may still be served, and may take
+    our leases. An answer, even "not now", means that nobody is.
     """
 
     retryable = True
 
-    def __init__(self, message: str, *, commit_unknown: bool = False) -> None:
+    def __init__(self, message: str, *, commit_unknown: bool = False, silent: bool = False) -> None:
         super().__init__(message)
         self.commit_unknown = commit_unknown
+        self.silent = silent
 
 
 class SchemaMismatch(StoreError):
