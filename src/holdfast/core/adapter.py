@@ -1,0 +1,55 @@
+"""How types that JSON and msgspec do not know travel as JSON.
+
+Owns the two hooks, one per direction, and the list of what they cover: paths, pydantic
+models, and subclasses of plain scalars. pydantic is recognised by its methods and never
+imported. Types travel by annotation: no class name is ever written or read.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+__all__ = ["adapts", "from_plain", "to_plain"]
+
+
+def to_plain(value: Any) -> Any:
+    """The plain form of a value msgspec cannot encode; TypeError if there is none."""
+    if isinstance(value, PurePath):
+        return os.fspath(value)
+    if _is_pydantic(type(value)):
+        return value.model_dump(mode="json", by_alias=True, round_trip=True)
+    # numpy's float64 is a float, Django's SafeString a str: the plain value is meant.
+    for plain in (str, int, float):
+        if isinstance(value, plain):
+            return plain(value) if plain is not str else str.__str__(value)
+    raise TypeError(type(value).__qualname__)
+
+
+def from_plain(kind: type[Any], value: Any) -> Any:
+    """Build a `kind` from its plain form; ValueError or TypeError if it does not fit."""
+    if issubclass(kind, PurePath):
+        if not isinstance(value, str):
+            raise TypeError(f"Expected `str`, got `{type(value).__name__}`")
+        return kind(value)
+    if _is_pydantic(kind):
+        # As JSON, not as Python data: a strict model takes a datetime's text only from JSON.
+        return kind.model_validate_json(msgspec.json.encode(value))
+    for plain in (str, int, float):
+        if issubclass(kind, plain) and type(value) is plain:
+            return kind(value)
+    raise TypeError(f"Cannot build `{kind.__qualname__}` from JSON")
+
+
+def adapts(kind: Any) -> bool:
+    """Whether `from_plain` can build this type."""
+    return isinstance(kind, type) and (
+        _is_pydantic(kind) or issubclass(kind, PurePath | str | int | float)
+    )
+
+
+def _is_pydantic(kind: type[Any]) -> bool:
+    return hasattr(kind, "model_validate_json") and hasattr(kind, "model_dump")
