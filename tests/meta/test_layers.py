@@ -26,7 +26,7 @@ def test_nothing_is_excused() -> None:
 
 def test_an_import_upwards_is_seen(tmp_path: Path) -> None:
     """The contract really covers what it names: the store may not import the client."""
-    for layer in ("core", "store", "client", "runtime"):
+    for layer in ("core", "store", "client", "runtime", "cli"):
         (tmp_path / "holdfast" / layer).mkdir(parents=True)
         (tmp_path / "holdfast" / layer / "__init__.py").touch()
     (tmp_path / "holdfast" / "__init__.py").touch()
