@@ -1,0 +1,203 @@
+"""How an app reaches its store.
+
+Owns the store's life: opened by the first use (decorating a function opens nothing), closed
+once, refused afterwards, usable on both sides of a fork. Decides for each operation whether
+it runs on a connection of ours or on the one the caller bound with `using`. What is asked
+of the store, and what is made of the answer, is the business of others.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+from weakref import WeakSet
+
+from holdfast.client.config import Config
+from holdfast.client.offload import Offload
+from holdfast.client.sender import Sender, submit_all
+from holdfast.client.using import Using, bound
+from holdfast.client.waiter import Waiter
+from holdfast.core.errors import StoreError
+from holdfast.core.records import Submission, Submitted
+from holdfast.store import foreign
+from holdfast.store.op import Op
+from holdfast.store.open import open_store
+from holdfast.store.protocol import Store
+from holdfast.store.submit import submit
+
+__all__ = ["Access"]
+
+T = TypeVar("T")
+
+CLOSE_PATIENCE: Final = 10.0
+_log = logging.getLogger("holdfast")
+_living: WeakSet[Access] = WeakSet()
+
+
+class Access:
+    """The store of one app, and all that this process runs over it."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._store: Store | None = None
+        self._closed = False
+        self._begin()
+        _living.add(self)
+
+    def _begin(self) -> None:
+        # Everything here belongs to one process: it has locks or threads.
+        self._opening = threading.Lock()
+        self._gate = threading.Condition(threading.Lock())
+        self._inside = 0
+        self._offload = Offload(self.config.store.max_connections)
+        self.waiter = Waiter(self._open)
+        self._sender = Sender(self._run_own, self._offload.submit, self.config.send_timeout)
+
+    def run(self, make: Callable[[], Op[T]]) -> T:
+        """Run an operation; `make` makes it, and makes it again if it has to be repeated."""
+        theirs = bound(self)
+        if theirs is not None:
+            return theirs.run(make())
+        self._enter()
+        try:
+            return self._run_own(make)
+        finally:
+            self._leave()
+
+    async def arun(self, make: Callable[[], Op[T]]) -> T:
+        """Run an operation without blocking the event loop."""
+        theirs = bound(self)
+        if theirs is not None:
+            return await theirs.arun(make())
+        self.check_open()
+        return await self._offload.run(lambda: self._run_own(make))
+
+    def send(self, submission: Submission, *, contended: bool) -> Submitted:
+        """Submit one task, in a transaction shared with others who send now."""
+        theirs = bound(self)
+        if theirs is not None:
+            return theirs.run(submit([submission]))[0]
+        self._enter()
+        try:
+            return self._sender.send(submission, contended=contended)
+        finally:
+            self._leave()
+
+    async def asend(self, submission: Submission, *, contended: bool) -> Submitted:
+        """Submit one task; waits on no thread."""
+        theirs = bound(self)
+        if theirs is not None:
+            return (await theirs.arun(submit([submission])))[0]
+        self.check_open()
+        return await self._sender.asend(submission, contended=contended)
+
+    def send_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
+        """Submit many tasks in one transaction of their own: all, or none."""
+        theirs = bound(self)
+        if theirs is not None:
+            return theirs.run(submit_all(submissions))
+        self._enter()
+        try:
+            return self._sender.send_all(submissions)
+        finally:
+            self._leave()
+
+    async def asend_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
+        """Submit many tasks in one transaction of their own: all, or none."""
+        theirs = bound(self)
+        if theirs is not None:
+            return await theirs.arun(submit_all(submissions))
+        self.check_open()
+        return await self._offload.run(lambda: self._sender.send_all(submissions))
+
+    def using(self, connection: Any) -> Using:
+        """Bind a caller's connection to the current context."""
+        self.check_open()
+        with self._opening:
+            library = foreign.library_of(connection)
+            if library is not None and self._store is None and self.config.driver is None:
+                self.config = self.config.following(library)
+        adopted = foreign.adopt(connection, self.config.store)
+        adopted.prepare(self._open)
+        return Using(self, adopted)
+
+    def open(self) -> Store:
+        """The store, opened (and its schema created) if this is the first use."""
+        self.check_open()
+        return self._open()
+
+    def check_open(self) -> None:
+        """Raise if the app has been closed."""
+        if self._closed:
+            raise StoreError(
+                "this app is closed, so it can neither send nor read: keep it open for as "
+                "long as it is used, or make a new Holdfast"
+            )
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        """Let what is under way end, then close the store. Closing twice is no error."""
+        deadline = time.monotonic() + CLOSE_PATIENCE
+        with self._gate:
+            if self._closed:
+                return
+            self._closed = True
+            while self._inside and time.monotonic() < deadline:
+                self._gate.wait(deadline - time.monotonic())
+        self._offload.close()
+        self.waiter.close()
+        with self._opening:
+            if self._store is not None:
+                self._store.close()
+
+    def _run_own(self, make: Callable[[], Op[T]]) -> T:
+        return self._open().attempt(make)
+
+    def _open(self) -> Store:
+        store = self._store
+        if store is not None:
+            return store
+        with self._opening:
+            if self._store is None:
+                settings = self.config.store
+                self._store = open_store(settings)
+                _log.info("tasks are in %s", settings.masked)
+            return self._store
+
+    def _enter(self) -> None:
+        with self._gate:
+            self.check_open()
+            self._inside += 1
+
+    def _leave(self) -> None:
+        with self._gate:
+            self._inside -= 1
+            if self._closed and not self._inside:
+                self._gate.notify_all()
+
+    def _after_fork(self) -> None:
+        # Threads and whoever they served stayed in the parent.
+        self._begin()
+
+
+def _after_fork_in_child() -> None:
+    for access in list(_living):
+        access._after_fork()
+
+
+def _at_exit() -> None:
+    for access in list(_living):
+        access.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+atexit.register(_at_exit)

@@ -1,0 +1,218 @@
+"""The settings of an app: one frozen value, read and checked once.
+
+Owns the names, defaults and limits of settings, and the order of precedence: keyword,
+environment (`HOLDFAST_` and the name in capitals), default. Reads no file, opens nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, TypedDict
+from urllib.parse import parse_qsl
+
+from holdfast.core.errors import ConfigError
+from holdfast.store.settings import MEMORY, SqliteDriver, StoreSettings, parse_url
+
+__all__ = ["Config", "Settings"]
+
+DEFAULT_URL: Final = "sqlite:///holdfast.db"
+_PREFIX: Final = "HOLDFAST_"
+_TRUE: Final = frozenset({"1", "true", "yes", "on"})
+_FALSE: Final = frozenset({"0", "false", "no", "off"})
+
+
+class Settings(TypedDict, total=False):
+    """The keywords of `Holdfast(url, …)`; what each means is said in `Config`."""
+
+    schema: str | None
+    driver: SqliteDriver | None
+    durable: bool
+    pooler: bool
+    auto_migrate: bool | None
+    max_connections: int
+    connect_timeout: float
+    statement_timeout: float
+    lock_timeout: float
+    allow_network_filesystem: bool
+    send_timeout: float
+    max_payload: int
+    default_timeout: float | None
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _flag(value: str) -> bool:
+    if value.lower() in _TRUE:
+        return True
+    if value.lower() in _FALSE:
+        return False
+    raise ValueError("true or false")
+
+
+def _whole(value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
+def _seconds(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError("a number of seconds") from None
+
+
+def _seconds_or_never(value: str) -> float | None:
+    return None if value.lower() in ("none", "never") else _seconds(value)
+
+
+def _setting(
+    default: Any,
+    read: Callable[[str], Any],
+    *,
+    kind: type | tuple[type, ...] = str,
+    least: float | None = None,
+) -> Any:
+    return field(default=default, metadata={"read": read, "kind": kind, "least": least})
+
+
+_NUMBER: Final = (int, float)
+_NEVER: Final = type(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every setting of an app."""
+
+    url: str = _setting(DEFAULT_URL, _text)
+    """Where the tasks are: `sqlite:///file.db` or `postgresql://host/database`."""
+    schema: str | None = _setting(None, _text, kind=(str, _NEVER))
+    """PostgreSQL: the schema of the tables; None follows the connection's search path."""
+    driver: SqliteDriver | None = _setting(None, _text, kind=(str, _NEVER))
+    """SQLite: the library; None takes apsw, or follows the first connection of `using`."""
+    durable: bool = _setting(True, _flag, kind=bool)
+    """False lets a crash of the machine lose the latest commits, and is quicker."""
+    pooler: bool = _setting(False, _flag, kind=bool)
+    """PostgreSQL: the server is reached through a transaction pooler such as PgBouncer."""
+    auto_migrate: bool | None = _setting(None, _flag, kind=(bool, _NEVER))
+    """Upgrade an older schema on first use; None: on SQLite only."""
+    max_connections: int = _setting(5, _whole, kind=int, least=1)
+    connect_timeout: float = _setting(5.0, _seconds, kind=_NUMBER, least=0.001)
+    statement_timeout: float = _setting(30.0, _seconds, kind=_NUMBER, least=0.001)
+    lock_timeout: float = _setting(10.0, _seconds, kind=_NUMBER, least=0.001)
+    allow_network_filesystem: bool = _setting(False, _flag, kind=bool)
+    """SQLite: take a file on NFS or SMB, whose locks cannot be relied on."""
+    send_timeout: float = _setting(5.0, _seconds, kind=_NUMBER, least=0)
+    """How long a send tries to reach a database that is away; 0 tries once."""
+    max_payload: int = _setting(1_048_576, _whole, kind=int, least=2)
+    """The largest arguments or result of one task, in bytes of JSON."""
+    default_timeout: float | None = _setting(
+        3600.0, _seconds_or_never, kind=(int, float, _NEVER), least=0.001
+    )
+    """The `timeout` of tasks that name none; None: never."""
+    store: StoreSettings = field(init=False, repr=False)
+    """What the store needs to know of this."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+        object.__setattr__(self, "store", _store_settings(self))
+
+    @classmethod
+    def load(
+        cls,
+        url: str | None = None,
+        keywords: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Config:
+        """Put a configuration together from what was given and what is set."""
+        environment = os.environ if environment is None else environment
+        given = dict(keywords or {})
+        if url is not None:
+            given["url"] = url
+        known = {setting.name: setting for setting in fields(cls) if setting.init}
+        for name in given:
+            if name not in known:
+                names = ", ".join(sorted(known))
+                raise ConfigError(f"there is no setting {name!r}; there are {names}", option=name)
+        in_url = _stated_in(given.get("url"))
+        for name in in_url & given.keys():
+            raise ConfigError(f"{name} is given twice: in the URL and as a keyword", option=name)
+        found = {
+            name: _read(name, environment[_variable(name)], setting.metadata["read"])
+            for name, setting in known.items()
+            if name not in given and name not in in_url and environment.get(_variable(name))
+        }
+        return cls(**found, **given)
+
+    def following(self, driver: SqliteDriver) -> Config:
+        """The same settings, on the SQLite library of a caller's connection."""
+        return replace(self, driver=driver)
+
+
+def _variable(name: str) -> str:
+    return _PREFIX + name.upper()
+
+
+def _read(name: str, value: str, read: Callable[[str], Any]) -> Any:
+    try:
+        return read(value)
+    except ValueError as wanted:
+        raise ConfigError(
+            f"the environment variable {_variable(name)} is {value!r}; it must be {wanted}",
+            option=name,
+        ) from None
+
+
+def _check(config: Config) -> None:
+    for setting in fields(config):
+        if not setting.init:
+            continue
+        name, value = setting.name, getattr(config, setting.name)
+        kind, least = setting.metadata["kind"], setting.metadata["least"]
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        if type(value) not in kinds:
+            wanted = " or ".join("None" if k is _NEVER else k.__name__ for k in kinds)
+            raise ConfigError(f"{name} is {value!r}; it must be {wanted}", option=name)
+        # `not >=` instead of `<`: NaN must not pass.
+        if least is not None and value is not None and not value >= least:
+            raise ConfigError(f"{name} is {value!r}; it must be at least {least:g}", option=name)
+
+
+_OF_STORE: Final = (
+    "schema",
+    "driver",
+    "durable",
+    "pooler",
+    "auto_migrate",
+    "max_connections",
+    "connect_timeout",
+    "statement_timeout",
+    "lock_timeout",
+    "allow_network_filesystem",
+)
+
+
+def _stated_in(url: object) -> frozenset[str]:
+    if not isinstance(url, str):
+        return frozenset()
+    names = (name for name, _ in parse_qsl(url.partition("?")[2], keep_blank_values=True))
+    return frozenset(names) & set(_OF_STORE)
+
+
+def _store_settings(config: Config) -> StoreSettings:
+    given = {
+        setting.name: getattr(config, setting.name)
+        for setting in fields(config)
+        if setting.name in _OF_STORE and getattr(config, setting.name) != setting.default
+    }
+    settings = parse_url(config.url, **given)
+    if settings.engine == "sqlite" and settings.address != MEMORY:
+        # A relative path means the directory of now, whatever the process changes to later.
+        settings = replace(settings, address=str(Path(settings.address).absolute()))
+    return settings

@@ -1,0 +1,162 @@
+"""Group commit: concurrent sends share a transaction, and each waits for its own.
+
+Invariant: at most `leaders` commits of one lane are under way, and while any parcel waits
+at least one is. Whoever finds the lane free leads: it commits its own parcel at once, so a
+lone send is delayed by nothing, and there is no timer. What arrives meanwhile gathers, and
+is one transaction as soon as the commit ends.
+
+A leader whose own parcel is settled owes nobody anything: it wakes the next waiting thread
+to lead, or hands the lane to the executor when only coroutines wait. If it is interrupted,
+what it carried goes back to the front; submitting again is safe, because a submission is
+recognised by its id.
+
+Failure: `commit` settles every parcel it can. The rest (the database is away, patience is
+left) return to the front, and nobody tries again before the pause has passed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final, TypeAlias
+
+from holdfast.client.parcel import Parcel, tell
+
+__all__ = ["Lane", "Pause"]
+
+MOST_PARCELS: Final = 500
+MOST_BYTES: Final = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Parcels that could not be settled yet, and how long to wait before the next try."""
+
+    parcels: Sequence[Parcel]
+    seconds: float
+
+
+Commit: TypeAlias = Callable[[Sequence[Parcel]], Pause | None]
+
+
+class Lane:
+    """Parcels that are committed together."""
+
+    def __init__(
+        self,
+        commit: Commit,
+        elsewhere: Callable[[Callable[[], None]], object],
+        *,
+        leaders: int,
+    ) -> None:
+        self._commit = commit
+        self._elsewhere = elsewhere
+        self._most_leaders = leaders
+        self._lock = Lock()
+        self._waiting: deque[Parcel] = deque()
+        self._leaders = 0
+        self._not_before = 0.0
+
+    def send(self, parcel: Parcel) -> None:
+        """Carry a parcel; returns when it is settled."""
+        with self._lock:
+            parcel.leads = self._leaders < self._most_leaders
+            if parcel.leads:
+                self._leaders += 1
+            else:
+                parcel.lie_down()
+                self._waiting.append(parcel)
+        try:
+            if not parcel.leads:
+                parcel.sleep()
+            if parcel.outcome is None:
+                self._lead(parcel)
+        except BaseException:
+            with self._lock:
+                parcel.give_up()
+            raise
+        finally:
+            # Chosen to lead, but interrupted before it could: another must.
+            if parcel.leads:
+                self._hand_over(parcel)
+
+    def post(self, parcel: Parcel) -> None:
+        """Take a coroutine's parcel; its future is resolved when it is settled."""
+        with self._lock:
+            self._waiting.append(parcel)
+            if self._leaders >= self._most_leaders:
+                return
+            self._leaders += 1
+        self._lead_elsewhere()
+
+    def _lead_elsewhere(self) -> None:
+        try:
+            self._elsewhere(self._lead)
+        except RuntimeError:
+            # The executor takes no more work, because the interpreter is about to end.
+            self._lead()
+
+    def _lead(self, own: Parcel | None = None) -> None:
+        """Commit until our own parcel is settled; without one, until none waits."""
+        batch: Sequence[Parcel] = ()
+        try:
+            while own is None or own.outcome is None:
+                self._let_pause_pass()
+                batch = self._take(own)
+                if not batch:
+                    break
+                pause = self._commit(batch)
+                if pause is not None:
+                    self._put_back(pause.parcels, own, pause.seconds)
+                tell([parcel for parcel in batch if parcel.outcome is not None], leader=own)
+                batch = ()
+        finally:
+            # Empty unless we were interrupted in the middle of a commit.
+            self._put_back([parcel for parcel in batch if parcel.outcome is None], own)
+            tell([parcel for parcel in batch if parcel.outcome is not None], leader=own)
+            self._hand_over(own)
+
+    def _take(self, own: Parcel | None) -> list[Parcel]:
+        batch = [] if own is None else [own]
+        weight = 0 if own is None else own.weight
+        with self._lock:
+            while self._waiting and len(batch) < MOST_PARCELS:
+                parcel = self._waiting[0]
+                if batch and weight + parcel.weight > MOST_BYTES:
+                    break
+                self._waiting.popleft()
+                if not parcel.unwanted:
+                    batch.append(parcel)
+                    weight += parcel.weight
+        return batch
+
+    def _put_back(
+        self, parcels: Sequence[Parcel], own: Parcel | None, seconds: float = 0.0
+    ) -> None:
+        with self._lock:
+            self._waiting.extendleft(parcel for parcel in reversed(parcels) if parcel is not own)
+            self._not_before = time.monotonic() + seconds
+
+    def _let_pause_pass(self) -> None:
+        rest = self._not_before - time.monotonic()
+        if rest > 0:
+            time.sleep(rest)
+
+    def _hand_over(self, own: Parcel | None) -> None:
+        """Give up leading: to a thread that waits, to the executor, or to nobody."""
+        with self._lock:
+            if own is not None:
+                own.leads = False
+            heir = next((p for p in self._waiting if p.loop is None and not p.unwanted), None)
+            if heir is not None:
+                self._waiting.remove(heir)
+                heir.leads = True
+                heir.ring()
+                return
+            if not self._waiting:
+                self._leaders -= 1
+                return
+        self._lead_elsewhere()

@@ -1,0 +1,181 @@
+"""Sending: submissions in, answers out, whatever the network does in between.
+
+Owns the retries. A submission carries its id and the digest of its content, so the store
+recognises a repeated one; therefore a send whose COMMIT was not answered is simply made
+again, and lands once. While the database is away a send is repeated, with growing jittered
+pauses, for `send_timeout` seconds; then the caller gets `StoreUnavailable` and may resend.
+
+A row that the database refuses fails alone: the batch is split until it stands by itself.
+Sends that may have to wait for somebody else's open transaction (a unique key, an id of the
+caller's choosing) travel in a lane of their own, so that they hold up no others.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from holdfast.client.lane import Lane, Pause
+from holdfast.client.parcel import Parcel
+from holdfast.core.errors import HoldfastError, PayloadMismatch, StoreUnavailable, UniqueConflict
+from holdfast.core.records import Submission, SubmitAnswer, Submitted
+from holdfast.store.op import Op, Steps, writes
+from holdfast.store.submit import submit
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+__all__ = ["Sender", "submit_all"]
+
+FIRST_PAUSE: Final = 0.05
+LONGEST_PAUSE: Final = 1.0
+MOST_AGAIN: Final = 20
+"""How often a unique send follows a holder that keeps ending under it."""
+CHUNK: Final = 2_000
+CONTENDED_LEADERS: Final = 3
+
+
+class Sender:
+    """Carries submissions into the store, many callers at a time."""
+
+    def __init__(
+        self,
+        run: Callable[[Callable[[], Op[list[Submitted]]]], list[Submitted]],
+        elsewhere: Callable[[Callable[[], None]], object],
+        patience: float,
+    ) -> None:
+        self._run = run
+        self._patience = patience
+        self._plain = Lane(self._commit, elsewhere, leaders=1)
+        self._contended = Lane(self._commit, elsewhere, leaders=CONTENDED_LEADERS)
+
+    def send(self, submission: Submission, *, contended: bool) -> Submitted:
+        """Submit one task; returns when it is committed."""
+        parcel = Parcel(submission, self._patience)
+        self._lane(contended).send(parcel)
+        return _outcome(parcel)
+
+    async def asend(self, submission: Submission, *, contended: bool) -> Submitted:
+        """Submit one task; no thread waits with the caller."""
+        parcel = Parcel(submission, self._patience, _running_loop().create_future())
+        self._lane(contended).post(parcel)
+        await parcel.done()
+        return _outcome(parcel)
+
+    def send_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
+        """Submit many tasks in one transaction: all of them, or none."""
+        deadline = time.monotonic() + self._patience
+        tries = 0
+        while True:
+            try:
+                return self._run(lambda: submit_all(submissions))
+            except Again:
+                tries += 1
+                if tries >= MOST_AGAIN:
+                    raise _never_settled(submissions[0]) from None
+            except StoreUnavailable:
+                tries += 1
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_pause(tries))
+
+    def _lane(self, contended: bool) -> Lane:
+        return self._contended if contended else self._plain
+
+    def _commit(self, parcels: Sequence[Parcel]) -> Pause | None:
+        """Settle these parcels; those that need another try come back."""
+        try:
+            answers = self._run(lambda: submit([parcel.submission for parcel in parcels]))
+        except StoreUnavailable as error:
+            return self._away(parcels, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the sender's to see
+            if len(parcels) == 1:
+                parcels[0].outcome = error
+                return None
+            middle = len(parcels) // 2
+            pauses = (self._commit(parcels[:middle]), self._commit(parcels[middle:]))
+            left = [pause for pause in pauses if pause is not None]
+            if not left:
+                return None
+            return Pause([p for pause in left for p in pause.parcels], left[-1].seconds)
+        again = []
+        for parcel, answer in zip(parcels, answers, strict=True):
+            if answer.answer is not SubmitAnswer.AGAIN:
+                parcel.outcome = answer
+                continue
+            parcel.tries += 1
+            if parcel.tries < MOST_AGAIN:
+                again.append(parcel)
+            else:
+                parcel.outcome = _never_settled(parcel.submission)
+        return Pause(again, 0.0) if again else None
+
+    def _away(self, parcels: Sequence[Parcel], error: StoreUnavailable) -> Pause | None:
+        now = time.monotonic()
+        again = []
+        for parcel in parcels:
+            parcel.tries += 1
+            if now < parcel.deadline:
+                again.append(parcel)
+            else:
+                # Each caller raises an error of its own, with its own traceback and call.
+                parcel.outcome = copy.copy(error)
+                parcel.outcome.__cause__ = error.__cause__
+        if not again:
+            return None
+        return Pause(again, _pause(max(parcel.tries for parcel in again)))
+
+
+def _pause(tries: int) -> float:
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(tries - 1, 10))
+    return random.uniform(longest / 2, longest)
+
+
+def _outcome(parcel: Parcel) -> Submitted:
+    outcome = parcel.outcome
+    if isinstance(outcome, Submitted):
+        return outcome
+    assert outcome is not None, "a parcel was returned unsettled"
+    raise outcome
+
+
+def _never_settled(submission: Submission) -> HoldfastError:
+    return StoreUnavailable(
+        f"the holder of the unique key {submission.unique_key!r} of task "
+        f"{submission.task_name!r} ended {MOST_AGAIN} times while this was being sent: send again"
+    )
+
+
+class Again(Exception):
+    """Rolls back a transaction that must be made anew."""
+
+
+@writes
+def submit_all(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
+    """Submit all or none: a refusal of one rolls back the transaction."""
+    answers: list[Submitted] = []
+    for start in range(0, len(submissions), CHUNK):
+        part = submissions[start : start + CHUNK]
+        for submission, answer in zip(part, (yield from submit(part)), strict=True):
+            if answer.answer is SubmitAnswer.AGAIN:
+                raise Again
+            answers.append(answer)
+            refuse(submission, answer)
+    return answers
+
+
+def refuse(submission: Submission, answer: Submitted) -> None:
+    """Raise what the store answered, if that was a refusal."""
+    if answer.answer is SubmitAnswer.MISMATCH:
+        raise PayloadMismatch(answer.id)
+    if answer.answer is SubmitAnswer.CONFLICT:
+        raise UniqueConflict(answer.id, name=submission.task_name, key=submission.unique_key)
+
+
+def _running_loop() -> AbstractEventLoop:
+    import asyncio
+
+    return asyncio.get_running_loop()
