@@ -1,0 +1,337 @@
+"""The values that cross between layers: what is sent, what is claimed, what is read.
+
+Owns their shapes and nothing else. All are frozen. Times are integer microseconds
+since 1970 UTC and ids are 16 bytes, as everywhere below the public API; `client`
+turns them into `datetime` and `UUID` at the edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from holdfast.core.status import AttemptOutcome, TaskStatus
+
+OnConflict: TypeAlias = Literal["return", "replace", "debounce", "raise"]
+On: TypeAlias = Literal["success", "failure", "always"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A dependency: the task that holds it waits for `parent_id`."""
+
+    parent_id: bytes
+    on: On = "success"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One task to submit, complete and already checked."""
+
+    id: bytes
+    task_name: str
+    version: int
+    queue_name: str
+    priority: int
+    args: str
+    kwargs: str
+    enqueue_sha: str
+    sent_at: int
+    task_options: str | None = None
+    tags: str | None = None
+    delay_us: int | None = None
+    """Held this long from now, by the database's clock."""
+    run_at: int | None = None
+    good_until: int | None = None
+    good_for_us: int | None = None
+    max_retries: int = 0
+    unique_key: str | None = None
+    unique_slot: str | None = None
+    on_conflict: OnConflict = "return"
+    workflow_id: bytes | None = None
+    depends_on: Sequence[Edge] = ()
+    deps_needed: int | None = None
+    """How many edges must be satisfied; None means all."""
+    parent_id: bytes | None = None
+    root_id: bytes | None = None
+    schedule_name: str | None = None
+    schedule_tick: int | None = None
+    trace_context: str | None = None
+
+
+class SubmitAnswer(StrEnum):
+    """What became of one submission."""
+
+    CREATED = "created"
+    EXISTING = "existing"
+    """A repeated send, or the live holder of the unique key."""
+    REPLACED = "replaced"
+    DEBOUNCED = "debounced"
+    MISMATCH = "mismatch"
+    """The id exists with another payload."""
+    CONFLICT = "conflict"
+    """The unique key is held and the caller asked to be told."""
+    AGAIN = "again"
+    """The holder of the unique key ended in between: submit once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The answer to one submission: which task there is now, and why."""
+
+    id: bytes
+    answer: SubmitAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedTask:
+    """One task of a claim, with all that running it and deciding about it needs."""
+
+    key: bytes | int
+    token: bytes
+    id: bytes
+    task_name: str
+    version: int
+    queue_name: str
+    priority: int
+    enqueued_at: int
+    args: str
+    kwargs: str
+    task_options: str | None
+    attempt: int
+    retry_count: int
+    max_retries: int
+    crash_count: int
+    good_until: int | None
+    created_at: int
+    parent_id: bytes | None
+    root_id: bytes | None
+    workflow_id: bytes | None
+    trace_context: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a queue's order: priority, then age, then id."""
+
+    priority: int = 0
+    enqueued_at: int = 0
+    id: bytes = bytes(16)
+
+
+HEAD = Position()
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The tasks of one claim, in queue order, under one token."""
+
+    token: bytes
+    tasks: Sequence[ClaimedTask]
+
+    @property
+    def last(self) -> Position | None:
+        """Where the claim ended; the next one may start after it."""
+        if not self.tasks:
+            return None
+        task = self.tasks[-1]
+        return Position(task.priority, task.enqueued_at, task.id)
+
+
+class Answer(StrEnum):
+    """What a fenced write met."""
+
+    LANDED = "landed"
+    CANCELLED = "cancelled"
+    """It landed, and a cancel that had been requested turned it into CANCELLED."""
+    LOST = "lost"
+    """The claim was no longer ours; nothing was written."""
+    BUSY = "busy"
+    """Another transaction holds the row; nothing was written, try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """The answer to one fenced write, with the state it led to."""
+
+    answer: Answer
+    status: TaskStatus | None = None
+    attempt: int | None = None
+    at: int | None = None
+    """When, by the database's clock, where the verb says so."""
+
+
+LOST = Landing(Answer.LOST)
+BUSY = Landing(Answer.BUSY)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one attempt cost."""
+
+    peak_memory_kb: int | None = None
+    cpu_time_us: int | None = None
+
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """Every column of a task, as stored."""
+
+    id: bytes
+    task_name: str
+    version: int
+    queue_name: str
+    priority: int
+    status: TaskStatus
+    args: str
+    kwargs: str
+    task_options: str | None
+    tags: str | None
+    enqueue_sha: str
+    sent_at: int
+    created_at: int
+    updated_at: int
+    enqueued_at: int
+    run_at: int | None
+    due_at: int | None
+    good_until: int | None
+    good_for_us: int | None
+    expire_at: int | None
+    claim_token: bytes | None
+    claimed_at: int | None
+    claimed_by_worker_id: str | None
+    started_at: int | None
+    first_started_at: int | None
+    retried_at: int | None
+    heartbeat_at: int | None
+    cancel_requested_at: int | None
+    worker_pid: int | None
+    worker_hostname: str | None
+    worker_process_name: str | None
+    attempt: int
+    retry_count: int
+    max_retries: int
+    crash_count: int
+    next_retry_at: int | None
+    finished_at: int | None
+    completed_at: int | None
+    failed_at: int | None
+    result: str | None
+    error_code: str | None
+    failed_reason: str | None
+    dead: bool
+    progress: str | None
+    stage: str | None
+    stage_meta: str | None
+    output: str | None
+    unique_key: str | None
+    unique_slot: str | None
+    concurrency_key: str | None
+    workflow_id: bytes | None
+    deps_needed: int
+    deps_open: int
+    parent_id: bytes | None
+    root_id: bytes | None
+    schedule_name: str | None
+    schedule_tick: int | None
+    trace_context: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """One execution that has ended."""
+
+    task_id: bytes
+    attempt: int
+    outcome: AttemptOutcome
+    will_retry: bool
+    claim_token: bytes
+    started_at: int
+    finished_at: int
+    error_code: str | None
+    error_message: str | None
+    failed_reason: str | None
+    error: str | None
+    worker_id: str | None
+    worker_hostname: str | None
+    worker_pid: int | None
+    worker_process_name: str | None
+    exit_code: int | None
+    exit_signal: int | None
+    peak_memory_kb: int | None
+    cpu_time_us: int | None
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecord:
+    """A worker as it registered, and when it was last seen."""
+
+    worker_id: str
+    hostname: str
+    pid: int
+    version: str
+    started_at: int
+    seen_at: int
+    stopped_at: int | None
+    lease_us: int
+    queues: str
+    known: str
+    settings: str
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """One snapshot of a worker: the time series behind the charts."""
+
+    worker_id: str
+    hostname: str
+    pid: int
+    processes: int
+    queues: str
+    tasks_running: int
+    tasks_claimed: int
+    worker_started_at: int
+    memory_usage_mb: float | None = None
+    memory_percent: float | None = None
+    cpu_percent: float | None = None
+    max_claim_batch: int | None = None
+    max_claim_per_worker: int | None = None
+    cluster_wide_cap: int | None = None
+    queue_priorities: str | None = None
+    queue_max_concurrency: str | None = None
+    recovery_config: str | None = None
+    snapshot_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRecord:
+    """A queue: whether it is paused, and how much waits in it."""
+
+    queue_name: str
+    paused_at: int | None
+    paused_by: str | None
+    pending: int
+    oldest_enqueued_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFilter:
+    """Which tasks a list shows; None means any."""
+
+    status: frozenset[TaskStatus] = field(default_factory=frozenset)
+    queue_name: str | None = None
+    task_name: str | None = None
+    tag: str | None = None
+    worker_id: str | None = None
+    error_code: str | None = None
+    workflow_id: bytes | None = None
+    created_from: int | None = None
+    created_until: int | None = None
+    dead: bool | None = None

@@ -1,0 +1,163 @@
+"""claim, start, release: taking tasks, beginning them, giving them back.
+
+Owns the beginning of a claim. Invariant: a task in CLAIMED or RUNNING carries exactly
+one token, the lease row of that token names it, and nobody writes to the task without
+it. Nothing enters these states except through `claim` and `start`.
+
+A claim looks at one queue and mints one token. Its answer may be lost on the way: the
+caller then asks `release_token`, which gives back whatever the claim had taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from holdfast.core.records import (
+    HEAD,
+    LOST,
+    Answer,
+    Claimed,
+    Landing,
+    Position,
+)
+from holdfast.core.status import TaskStatus
+from holdfast.store import rows
+from holdfast.store.op import (
+    At,
+    Changes,
+    Channel,
+    Hint,
+    Key,
+    Keys,
+    Statement,
+    Steps,
+    Texts,
+    Uuids,
+    alone,
+    reads,
+    writes,
+)
+
+
+class Begin(NamedTuple):
+    """A claimed task and the process that is to run it."""
+
+    key: Key
+    token: bytes
+    pid: int
+    process_name: str
+
+
+class Hold(NamedTuple):
+    """A claimed task, to be given back."""
+
+    key: Key
+    token: bytes
+
+
+def known_name(task_name: str, version: int) -> str:
+    """How a claim names a task it can run."""
+    return f"{task_name}@{version}"
+
+
+@alone
+def claim(
+    *,
+    token: bytes,
+    worker_id: str,
+    queue: str,
+    known: Iterable[str],
+    wanted: int,
+    lease_us: int,
+    after: Position = HEAD,
+) -> Steps[Claimed]:
+    """Take up to `wanted` tasks of one queue, in its order, from `after` on.
+
+    At most 1,000 entries are examined; `horizon` tells where to go on when that was not
+    enough to find tasks this worker knows.
+    """
+    found = yield Statement(
+        "claim",
+        {
+            "token": token,
+            "worker_id": worker_id,
+            "queue_name": queue,
+            "known": Texts(known),
+            "wanted": wanted,
+            "lease_us": lease_us,
+            **_after(after),
+        },
+    )
+    tasks = [rows.claimed(row, token) for row in found]
+    # RETURNING keeps no order.
+    tasks.sort(key=lambda task: (task.priority, task.enqueued_at, task.id))
+    return Claimed(token, tasks)
+
+
+@reads
+def horizon(queue: str, after: Position = HEAD) -> Steps[Position | None]:
+    """Where a claim that started at `after` stopped looking; None if it saw the whole queue."""
+    found = yield Statement("claim_horizon", {"queue_name": queue, **_after(after)})
+    if not found:
+        return None
+    priority, enqueued_at, id = found[0]
+    return Position(priority, enqueued_at, rows.uuid(id))
+
+
+def _after(position: Position) -> dict[str, object]:
+    return {
+        "after_priority": position.priority,
+        "after_enqueued_at": At(position.enqueued_at),
+        "after_id": position.id,
+    }
+
+
+@alone
+def start(begins: Sequence[Begin], *, hostname: str) -> Steps[dict[Key, Landing]]:
+    """Begin claimed tasks: from here on their code may have run."""
+    started = yield Statement(
+        "start",
+        {
+            "changes": Changes([(b.key, b.token, (b.pid, b.process_name)) for b in begins]),
+            "hostname": hostname,
+        },
+    )
+    landed = {
+        _key(row[0]): Landing(Answer.LANDED, TaskStatus.RUNNING, row[1], row[2]) for row in started
+    }
+    return {b.key: landed.get(b.key, LOST) for b in begins}
+
+
+@alone
+def release(holds: Sequence[Hold], *, queues: Iterable[str] = ()) -> Steps[dict[Key, Landing]]:
+    """Give claimed tasks back at no cost; they keep their place."""
+    released = yield Statement(
+        "release",
+        {"changes": Changes([(h.key, h.token, ()) for h in holds])},
+        hint=Hint(Channel.READY, sorted(set(queues))),
+    )
+    landed = {_key(row[0]): Landing(Answer.LANDED, TaskStatus.PENDING) for row in released}
+    return {h.key: landed.get(h.key, LOST) for h in holds}
+
+
+@writes
+def release_token(token: bytes, *, queue: str) -> Steps[int]:
+    """Undo a claim whose answer was lost: give back what it took, if it took anything."""
+    found = yield Statement("lease_keys", {"token": token})
+    if not found:
+        return 0
+    keys = rows.keys(found[0][1])
+    given_back = yield from release([Hold(key, token) for key in keys], queues=[queue])
+    yield Statement("clean_leases", {"tokens": Uuids([token])})
+    return sum(landing is not LOST for landing in given_back.values())
+
+
+def lockable(keys: Sequence[Key]) -> Steps[set[Key]]:
+    """Which of these tasks can be written now without waiting for another transaction."""
+    found = yield Statement("lock", {"keys": Keys(keys)})
+    return {_key(row[0]) for row in found}
+
+
+def _key(value: bytes | str | int) -> Key:
+    return value if type(value) is int else rows.uuid(value)  # type: ignore[arg-type]

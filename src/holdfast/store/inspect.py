@@ -1,0 +1,145 @@
+"""Reading: one task, many tasks, what ended, how many there are.
+
+Owns every read that a person or a waiter makes. No read examines an unbounded number of
+rows: lists are keyset pages over bounded scans, counts stop at a cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from holdfast.core.records import AttemptRecord, TaskFilter, TaskRecord
+from holdfast.core.status import TaskStatus
+from holdfast.store import rows
+from holdfast.store.op import At, Statement, Steps, Texts, Uuids, reads
+
+NEWEST = b"\xff" * 16
+MAX_PAGE = 500
+SCAN = 10_000
+"""How many entries one statement examines for a page, and how often it is repeated."""
+_SCANS = 10
+
+_IN_FLIGHT = frozenset({TaskStatus.CLAIMED, TaskStatus.RUNNING})
+
+
+class Ending(NamedTuple):
+    """How a task ended."""
+
+    status: TaskStatus
+    result: str | None
+    error_code: str | None
+    failed_reason: str | None
+    finished_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some tasks, the newest first, and where the next page begins."""
+
+    tasks: Sequence[TaskRecord] = ()
+    next: bytes | None = None
+    """Give this as `before` for the next page; None when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many tasks are in each state; a number equal to `cap` means at least that many."""
+
+    cap: int
+    by_status: dict[TaskStatus, int] = field(default_factory=dict)
+
+
+@reads
+def tasks_by_id(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskRecord]]:
+    """Everything stored about these tasks; an unknown id is absent."""
+    found = yield Statement("tasks_by_id", {"ids": Uuids(ids)})
+    return {task.id: task for task in map(rows.task, found)}
+
+
+@reads
+def statuses(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus]]:
+    """Where these tasks stand; an unknown id is absent."""
+    found = yield Statement("statuses", {"ids": Uuids(ids)})
+    return {rows.uuid(row[0]): TaskStatus(row[1]) for row in found}
+
+
+@reads
+def endings(ids: Sequence[bytes]) -> Steps[dict[bytes, Ending]]:
+    """How those of these tasks that have ended did so."""
+    found = yield Statement("endings", {"ids": Uuids(ids)})
+    return {rows.uuid(row[0]): Ending(TaskStatus(row[1]), *row[2:]) for row in found}
+
+
+@reads
+def attempts(id: bytes) -> Steps[list[AttemptRecord]]:
+    """The ended attempts of one task, in order."""
+    found = yield Statement("attempts", {"id": id})
+    return [rows.attempt(row) for row in found]
+
+
+@reads
+def list_tasks(wanted: TaskFilter, *, before: bytes | None = None, limit: int = 50) -> Steps[Page]:
+    """One page of the tasks that fit, the newest first."""
+    limit = max(1, min(limit, MAX_PAGE))
+    path = _path(wanted)
+    ids: list[bytes] = []
+    cursor: bytes | None = before or NEWEST
+    for _ in range(_SCANS):
+        assert cursor is not None
+        found = yield Statement("list_tasks", _filter(wanted, path, cursor, limit - len(ids)))
+        ids += [rows.uuid(row[0]) for row in found if not row[1]]
+        examined = [rows.uuid(row[0]) for row in found if row[1]]
+        cursor = ids[-1] if len(ids) == limit else next(iter(examined), None)
+        if cursor is None or len(ids) == limit or path in ("pending", "scheduled"):
+            break
+    tasks = yield from tasks_by_id(ids)
+    return Page([tasks[id] for id in ids if id in tasks], cursor)
+
+
+def _path(wanted: TaskFilter) -> str:
+    """The narrowest way to the tasks that fit."""
+    if wanted.workflow_id is not None:
+        return "workflow"
+    if wanted.error_code is not None:
+        return "failed"
+    if wanted.dead:
+        return "dead"
+    if wanted.status and wanted.status <= _IN_FLIGHT:
+        return "leased"
+    if wanted.status == {TaskStatus.SCHEDULED}:
+        return "scheduled"
+    if wanted.status == {TaskStatus.PENDING}:
+        return "pending"
+    return "walk"
+
+
+def _filter(wanted: TaskFilter, path: str, before: bytes, limit: int) -> dict[str, object]:
+    def at(value: int | None) -> At | None:
+        return None if value is None else At(value)
+
+    return {
+        "path": path,
+        "before": before,
+        "scan": SCAN,
+        "limit": limit,
+        "any_status": not wanted.status,
+        "statuses": Texts(wanted.status),
+        "queue_name": wanted.queue_name,
+        "task_name": wanted.task_name,
+        "tag": wanted.tag,
+        "worker_id": wanted.worker_id,
+        "error_code": wanted.error_code,
+        "workflow_id": wanted.workflow_id,
+        "dead": wanted.dead,
+        "created_from": at(wanted.created_from),
+        "created_until": at(wanted.created_until),
+    }
+
+
+@reads
+def counts(queue: str | None = None, *, cap: int = SCAN) -> Steps[Counts]:
+    """How many tasks are in each state, counting no further than `cap`."""
+    found = yield Statement("counts", {"queue_name": queue, "cap": cap})
+    return Counts(cap, {TaskStatus(status): number for status, number in found if number})

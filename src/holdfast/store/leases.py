@@ -1,0 +1,182 @@
+"""Leases: who may finish what, and what becomes of the tasks of a worker that vanished.
+
+Invariant: the row is the right. A lease is lost when its row is gone, not when its clock
+has passed; `expires_at` only entitles a reaper to take it. One row covers one claim
+statement's tasks.
+
+Failure: a worker dies, freezes or is cut off, and its rows expire. Recovery: `recover`
+takes one expired lease in one transaction: it locks the row (another reaper skips it),
+locks those tasks that still carry the token (one that cannot be locked is being ended by
+its worker this instant and stays in the row for the next pass), decides about each as if
+its child had crashed, and deletes the row. A worker that comes back finds its tokens gone
+from `renew`'s answer, and every write of it misses.
+
+The gap rule: while leases exist, maintenance stamps `maintained_at`. A pass that finds the
+stamp older than the gap recovers nothing until the gap has passed again: the database was
+away, so live workers could not renew, and they go first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from holdfast.core.outcome import Change
+from holdfast.core.records import LOST
+from holdfast.core.status import TaskStatus
+from holdfast.store import rows
+from holdfast.store.claims import Hold, release
+from holdfast.store.finish import Ending, end_steps
+from holdfast.store.op import (
+    At,
+    Key,
+    Keys,
+    Row,
+    Statement,
+    Steps,
+    Uuids,
+    alone,
+    reads,
+    writes,
+)
+
+log = logging.getLogger("holdfast.store")
+
+MAX_TASKS_PER_LEASE = 500
+_MAINTAINED = "maintained_at"
+_QUIET_UNTIL = "recover_after"
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """A running task whose worker is gone: what deciding about it needs."""
+
+    id: bytes
+    task_name: str
+    attempt: int
+    retry_count: int
+    max_retries: int
+    crash_count: int
+    good_until: int | None
+    task_options: str | None
+    worker_id: str | None
+    worker_hostname: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What one `recover` did with one lease."""
+
+    token: bytes
+    worker_id: str
+    released: int
+    recovered: int
+    left: int
+    """Tasks that could not be locked or decided; they stay in the lease row."""
+
+
+@alone
+def renew(tokens: Sequence[bytes], *, lease_us: int) -> Steps[set[bytes]]:
+    """Prolong these leases; the ones that are still ours."""
+    found = yield Statement("renew", {"tokens": Uuids(tokens), "lease_us": lease_us})
+    return {rows.uuid(row[0]) for row in found}
+
+
+@alone
+def clean(tokens: Sequence[bytes]) -> Steps[int]:
+    """Delete the leases of batches whose tasks have all ended durably."""
+    found = yield Statement("clean_leases", {"tokens": Uuids(tokens)})
+    return len(found)
+
+
+@reads
+def count() -> Steps[int]:
+    """How many leases there are."""
+    found = yield Statement("lease_count")
+    total: int = found[0][0]
+    return total
+
+
+@writes
+def may_recover(gap_us: int) -> Steps[bool]:
+    """Stamp the maintenance of the fleet; False while the gap rule forbids recovery."""
+    last, now = (yield Statement("read_meta", {"name": _MAINTAINED}))[0]
+    quiet_until, _ = (yield Statement("read_meta", {"name": _QUIET_UNTIL}))[0]
+    yield Statement("write_meta", {"name": _MAINTAINED, "at": None})
+    # A stamp in the future means that the clock stepped back: the same doubt.
+    if last is not None and not 0 <= now - last <= gap_us:
+        yield Statement("write_meta", {"name": _QUIET_UNTIL, "at": At(now + gap_us)})
+        return False
+    return quiet_until is None or now >= quiet_until or quiet_until > now + gap_us
+
+
+@writes
+def recover(
+    decide: Callable[[Abandoned], Change], *, tried: Sequence[bytes] = ()
+) -> Steps[Recovery | None]:
+    """Take over one expired lease, if there is one (not among `tried`)."""
+    found = yield Statement("expired_lease", {"tried": Uuids(tried)})
+    if not found:
+        return None
+    token, worker_id, task_ids = rows.uuid(found[0][0]), found[0][1], rows.keys(found[0][2])
+    leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(task_ids)})
+    holds: list[Hold] = []
+    endings: list[Ending] = []
+    left: list[Key] = []
+    queues: set[str] = set()
+    for row in leased:
+        key, locked = _key(row[0]), bool(row[14])
+        if not locked:
+            left.append(key)
+        elif row[2] == TaskStatus.CLAIMED:
+            holds.append(Hold(key, token))
+            queues.add(row[13])
+        else:
+            ending = _decided(decide, key, token, row)
+            if ending is None:
+                left.append(key)
+            else:
+                endings.append(ending)
+    released = (yield from release(holds, queues=queues)) if holds else {}
+    ended = (yield from end_steps(endings)) if endings else {}
+    if left:
+        yield Statement("cut_lease", {"token": token, "keys": Keys(left)})
+    else:
+        yield Statement("clean_leases", {"tokens": Uuids([token])})
+    return Recovery(
+        token,
+        worker_id,
+        released=sum(landing is not LOST for landing in released.values()),
+        recovered=sum(landing is not LOST for landing in ended.values()),
+        left=len(left),
+    )
+
+
+def _decided(
+    decide: Callable[[Abandoned], Change], key: Key, token: bytes, row: Row
+) -> Ending | None:
+    """The ending of one abandoned task; one that cannot be decided must not stop the others."""
+    id = rows.uuid(row[1])
+    abandoned = Abandoned(
+        id=id,
+        task_name=row[12],
+        attempt=row[3],
+        retry_count=row[4],
+        max_retries=row[5],
+        crash_count=row[6],
+        good_until=row[7],
+        task_options=row[8],
+        worker_id=row[10],
+        worker_hostname=row[11],
+    )
+    try:
+        change = decide(abandoned)
+    except Exception:
+        log.exception("task %s cannot be recovered; it is set aside", id.hex())
+        return None
+    return Ending(key, token, change, pid=row[9], worker_id=row[10])
+
+
+def _key(value: bytes | str | int) -> Key:
+    return value if type(value) is int else rows.uuid(value)  # type: ignore[arg-type]

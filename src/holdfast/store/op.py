@@ -1,0 +1,225 @@
+"""Operations: what the store is asked to do, without saying on which connection.
+
+Owns the one idiom of this layer. A *verb* is a generator function that yields
+`Statement`s, receives their rows, and returns a value. It knows no driver and
+does no other I/O, so one body serves SQLite, PostgreSQL, a caller's own
+connection, and a caller's own *async* connection:
+
+    @writes
+    def pause(queue: str) -> Steps[bool]:
+        rows = yield Statement("pause_queue", {"queue": queue})
+        return bool(rows)
+
+    store.run(pause("images"))          # own connection, own transaction
+    drive(pause("images"), execute)     # any sync connection
+    await adrive(pause("images"), execute)
+
+Rules: an operation is single-use and runs in exactly one transaction; operations
+compose with `yield from`; a tuple of statements may be yielded when none needs
+the rows of another, and the answer is then a list of row lists (PostgreSQL sends
+them in one round trip).
+
+Values cross this line in neutral types, which each engine binds in its own way:
+
+    id, token    bytes of length 16        PostgreSQL uuid        SQLite text
+    time         `At`, integer µs (UTC)    timestamptz            integer
+    duration     int, µs, named *_us       bigint                 integer
+    batches      `Uuids`, `Texts`, `Ints`  binary arrays          JSON for json_each
+    fenced batch `Changes`                 jsonb map + uuid[]     JSON for json_each
+    many rows    `Table`                   one array per column   executemany
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from functools import wraps
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+Row: TypeAlias = tuple[Any, ...]
+Rows: TypeAlias = Sequence[Row]
+Key: TypeAlias = "bytes | int"
+"""Names a task inside the store: its id on PostgreSQL, its integer row key on SQLite."""
+
+
+class At(int):
+    """A point in time: microseconds since 1970-01-01 UTC."""
+
+    __slots__ = ()
+
+
+class Uuids(list[bytes]):
+    """A batch of ids or tokens."""
+
+
+class Texts(list["str | None"]):
+    """A batch of strings."""
+
+
+class Ints(list[int]):
+    """A batch of integers."""
+
+
+class Keys(list["bytes | int"]):
+    """A batch of row keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """One row per (key, claim token), each with the fields its verb needs.
+
+    A batch may hold claims of several tokens; the statement must match each task
+    with *its* token, never with any token of the batch. Fields are positional, or named
+    (a mapping) where there are many:
+
+        PostgreSQL   {"<id>": [token, field, …]}     {"<id>": {"token": token, name: field, …}}
+        SQLite       [[key, token, field, …], …]     [[key, token, {name: field, …}], …]
+    """
+
+    rows: Sequence[tuple[Key, bytes, Sequence[Any] | Mapping[str, Any]]]
+
+
+class Column(Enum):
+    """The neutral type of a `Table` column."""
+
+    UUID = "uuid"
+    KEY = "key"
+    TEXT = "text"
+    INT = "int"
+    BIGINT = "bigint"
+    BOOL = "bool"
+    TIME = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows to insert: every row has the columns of `columns`, in their order."""
+
+    columns: Mapping[str, Column]
+    rows: Sequence[Row]
+
+
+class Channel(StrEnum):
+    """What a hint is about. A hint may be lost, late or doubled; polling is the truth."""
+
+    READY = "holdfast_ready"
+    """A task became claimable; the payload is its queue."""
+    DONE = "holdfast_done"
+    """Some task ended; waiters read the ids they wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Whom to wake once the transaction has committed.
+
+    SQLite rings its doorbell after the commit. On PostgreSQL the engine binds
+    `:hint_channel` and `:hint_payloads`, and the statement itself notifies, so the hint
+    costs no round trip and leaves with the commit; the engine may bind no payloads when
+    it has just notified, and send one notification a moment later instead.
+    """
+
+    channel: Channel
+    queues: Sequence[str] = ("",)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One named statement of `store/sql` and its parameters."""
+
+    name: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    table: Table | None = None
+    hint: Hint | None = None
+
+
+Steps: TypeAlias = Generator["Statement | tuple[Statement, ...]", Any, T]
+
+
+class Mode(Enum):
+    """What transaction an operation needs."""
+
+    READ = "read"
+    WRITE = "write"
+    ALONE = "alone"
+    """A write whose first statement is complete in itself: no BEGIN is spent on it, and
+    whatever the operation asks afterwards only reads."""
+
+
+class Op(Generic[T]):
+    """An operation, ready to run once."""
+
+    __slots__ = ("mode", "name", "_steps")
+
+    def __init__(self, steps: Steps[T], mode: Mode, name: str) -> None:
+        self._steps = steps
+        self.mode = mode
+        self.name = name
+
+    def __iter__(self) -> Steps[T]:
+        return self._steps
+
+
+def _operation(mode: Mode) -> Callable[[Callable[P, Steps[T]]], Callable[P, Op[T]]]:
+    def decorate(verb: Callable[P, Steps[T]]) -> Callable[P, Op[T]]:
+        @wraps(verb)
+        def make(*args: P.args, **kwargs: P.kwargs) -> Op[T]:
+            return Op(verb(*args, **kwargs), mode, verb.__name__)
+
+        return make
+
+    return decorate
+
+
+def reads(verb: Callable[P, Steps[T]]) -> Callable[P, Op[T]]:
+    """Declare a verb that only reads."""
+    return _operation(Mode.READ)(verb)
+
+
+def writes(verb: Callable[P, Steps[T]]) -> Callable[P, Op[T]]:
+    """Declare a verb that writes in one transaction."""
+    return _operation(Mode.WRITE)(verb)
+
+
+def alone(verb: Callable[P, Steps[T]]) -> Callable[P, Op[T]]:
+    """Declare a verb whose single write needs no explicit transaction."""
+    return _operation(Mode.ALONE)(verb)
+
+
+def drive(op: Op[T], execute: Callable[[Statement], Rows]) -> T:
+    """Run an operation on a sync connection; the caller owns the transaction."""
+    steps = iter(op)
+    answer: Any = None
+    try:
+        while True:
+            asked = steps.send(answer)
+            if isinstance(asked, Statement):
+                answer = execute(asked)
+            else:
+                answer = [execute(statement) for statement in asked]
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    finally:
+        steps.close()
+
+
+async def adrive(op: Op[T], execute: Callable[[Statement], Awaitable[Rows]]) -> T:
+    """Run an operation on the caller's own async connection and transaction."""
+    steps = iter(op)
+    answer: Any = None
+    try:
+        while True:
+            asked = steps.send(answer)
+            if isinstance(asked, Statement):
+                answer = await execute(asked)
+            else:
+                answer = [await execute(statement) for statement in asked]
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    finally:
+        steps.close()

@@ -1,0 +1,31 @@
+"""Queues: pausing and resuming them, and what waits in them."""
+
+from __future__ import annotations
+
+from holdfast.core.records import QueueRecord
+from holdfast.store import rows
+from holdfast.store.op import Channel, Hint, Statement, Steps, alone, reads
+
+COUNT_CAP = 10_000
+
+
+@alone
+def pause(queue: str, *, by: str | None = None) -> Steps[None]:
+    """Let nothing more be claimed from a queue. Takes effect with the next claim."""
+    yield Statement("pause_queue", {"queue_name": queue, "paused_by": by})
+
+
+@alone
+def resume(queue: str) -> Steps[bool]:
+    """Let a paused queue go on; False if it was not paused."""
+    found = yield Statement(
+        "resume_queue", {"queue_name": queue}, hint=Hint(Channel.READY, (queue,))
+    )
+    return bool(found)
+
+
+@reads
+def list_queues(cap: int = COUNT_CAP) -> Steps[list[QueueRecord]]:
+    """The queues that have waiting tasks or were ever paused; counts stop at `cap`."""
+    found = yield Statement("list_queues", {"cap": cap})
+    return [rows.queue(row) for row in found]

@@ -1,0 +1,87 @@
+"""From raw rows to records. Strict: a row that does not fit its record is an error here.
+
+Owns the only place where the engines' raw values differ: SQLite gives ids as text and
+flags as 0 and 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.core.records import (
+    AttemptRecord,
+    ClaimedTask,
+    QueueRecord,
+    TaskRecord,
+    WorkerRecord,
+    WorkerState,
+)
+from holdfast.core.status import AttemptOutcome, TaskStatus
+from holdfast.store.op import Key, Row
+
+
+def uuid(value: bytes | str) -> bytes:
+    """An id or token, whichever way the engine stores it."""
+    if type(value) is bytes:
+        return value
+    return bytes.fromhex(value.replace("-", ""))  # type: ignore[arg-type]
+
+
+def optional_uuid(value: bytes | str | None) -> bytes | None:
+    return None if value is None else uuid(value)
+
+
+def keys(value: Sequence[Any] | str) -> list[Key]:
+    """The tasks that a lease names: an array on PostgreSQL, JSON on SQLite."""
+    if isinstance(value, str):
+        inner = value.strip()[1:-1]
+        return [int(part) for part in inner.split(",")] if inner else []
+    return [uuid(item) for item in value]
+
+
+def claimed(row: Row, token: bytes) -> ClaimedTask:
+    values = list(row)
+    key = values[0]
+    values[0] = key if type(key) is int else uuid(key)
+    values[1] = uuid(values[1])
+    for place in (16, 17, 18):
+        values[place] = optional_uuid(values[place])
+    return ClaimedTask(values.pop(0), token, *values)
+
+
+_TASK_UUIDS = (0, 20, 50, 53, 54)
+_TASK_STATUS = 5
+_TASK_DEAD = 42
+
+
+def task(row: Row) -> TaskRecord:
+    values = list(row)
+    for place in _TASK_UUIDS:
+        values[place] = optional_uuid(values[place])
+    values[_TASK_STATUS] = TaskStatus(values[_TASK_STATUS])
+    values[_TASK_DEAD] = bool(values[_TASK_DEAD])
+    return TaskRecord(*values)
+
+
+def attempt(row: Row) -> AttemptRecord:
+    values = list(row)
+    values[0] = uuid(values[0])
+    values[2] = AttemptOutcome(values[2])
+    values[3] = bool(values[3])
+    values[4] = uuid(values[4])
+    return AttemptRecord(*values)
+
+
+def queue(row: Row) -> QueueRecord:
+    return QueueRecord(*row)
+
+
+def worker(row: Row) -> WorkerRecord:
+    return WorkerRecord(*row)
+
+
+def worker_state(row: Row) -> WorkerState:
+    worker_id, snapshot_at, *between, started_at = row
+    counts, rest = between[:6], between[6:]
+    return WorkerState(worker_id, *counts, started_at, *rest, snapshot_at)

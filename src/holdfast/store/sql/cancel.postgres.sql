@@ -1,0 +1,33 @@
+-- cancel: WAITING, SCHEDULED, PENDING, CLAIMED → CANCELLED at once, and
+-- request_cancel: RUNNING → RUNNING with the wish noted; its worker hears of it.
+-- One statement, so that a task cannot slip from one state to the other between two.
+-- Differs from SQLite in how a batch is bound.
+WITH cancelled AS (
+    UPDATE holdfast_tasks AS task
+    SET (
+            status, ready, due_at, expire_at, claim_token, finished_at, result, error_code,
+            failed_reason, unique_slot, cancel_requested_at
+        ) = (
+            SELECT
+                CASE WHEN running THEN status ELSE 'CANCELLED' END,
+                false,
+                NULL::timestamptz,
+                NULL::timestamptz,
+                CASE WHEN running THEN claim_token END,
+                CASE WHEN NOT running THEN now END,
+                CASE WHEN NOT running THEN :cancel_error END,
+                CASE WHEN NOT running THEN 'TASK_CANCELLED' END,
+                CASE WHEN NOT running THEN :cancel_reason END,
+                CASE WHEN running THEN unique_slot END,
+                CASE WHEN running THEN coalesce(cancel_requested_at, now) END
+            FROM (SELECT :now AS now, task.status = 'RUNNING' AS running) AS state
+        ),
+        updated_at = :now
+    WHERE id = ANY (:ids::uuid[])
+        AND status IN ('WAITING', 'SCHEDULED', 'PENDING', 'CLAIMED', 'RUNNING')
+    RETURNING id, status, workflow_id
+)
+SELECT
+    id, status, workflow_id,
+    (SELECT count(pg_notify(:hint_channel, p)) FROM unnest(:hint_payloads::text[]) AS p)
+FROM cancelled;

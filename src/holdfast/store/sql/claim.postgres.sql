@@ -1,0 +1,53 @@
+-- claim: PENDING → CLAIMED, in the order priority, enqueued_at, id, within one queue.
+--
+-- Invariant: a task is claimed by one token, and that token's lease row names it.
+-- Failure: the answer may be lost; the token tells (see `release_token`).
+--
+-- `examined` is read lazily, at most 1,000 entries after the given position, so that tasks nobody
+-- here knows, and dead index entries under someone's open snapshot, cost a bounded amount. Each
+-- candidate is locked by its key as it is needed: no more rows are locked than are claimed.
+-- Differs from SQLite: row locks, and the lease row is written by the same statement.
+WITH picked AS MATERIALIZED (
+    SELECT locked.id
+    FROM (
+        SELECT task.id, task.task_name, task.version, task.good_until
+        FROM holdfast_tasks AS task
+        WHERE task.queue_name = :queue_name
+            AND task.ready
+            AND (task.priority, task.enqueued_at, task.id)
+                > (:after_priority::int, :after_enqueued_at::timestamptz, :after_id::uuid)
+        ORDER BY task.priority, task.enqueued_at, task.id
+        LIMIT 1000
+    ) AS examined
+    CROSS JOIN LATERAL (
+        SELECT task.id
+        FROM holdfast_tasks AS task
+        WHERE task.id = examined.id AND task.ready
+        FOR UPDATE SKIP LOCKED
+    ) AS locked
+    WHERE examined.task_name || '@' || examined.version = ANY (:known::text[])
+        AND (examined.good_until IS NULL OR examined.good_until > :now)
+        AND NOT EXISTS (
+            SELECT FROM holdfast_queues AS queue
+            WHERE queue.queue_name = :queue_name AND queue.paused_at IS NOT NULL
+        )
+    LIMIT :wanted::int
+), claimed AS (
+    UPDATE holdfast_tasks AS task
+    SET status = 'CLAIMED', ready = false, claim_token = :token::uuid, claimed_at = :now,
+        claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now
+    WHERE task.id = ANY (ARRAY(SELECT id FROM picked))
+    RETURNING
+        task.id AS key, task.id, task.task_name, task.version, task.queue_name, task.priority,
+        task.enqueued_at, task.args, task.kwargs, task.task_options, task.attempt,
+        task.retry_count, task.max_retries, task.crash_count, task.good_until, task.created_at,
+        task.parent_id, task.root_id, task.workflow_id, task.trace_context
+), leased AS (
+    INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)
+    SELECT
+        :token::uuid, :worker_id, :now + :lease_us::bigint * interval '1 microsecond',
+        array_agg(id)
+    FROM claimed
+    HAVING count(*) > 0
+)
+SELECT * FROM claimed;

@@ -1,0 +1,37 @@
+-- claim: PENDING → CLAIMED, in the order priority, enqueued_at, id, within one queue.
+-- Differs from PostgreSQL: one writer at a time, so nothing is locked or skipped; the lease row is
+-- written first and the tasks follow from it. At most 1,000 entries are examined.
+INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)
+SELECT :token, :worker_id, :now + :lease_us, json_group_array(seq)
+FROM (
+    SELECT seq
+    FROM (
+        SELECT seq, task_name, version, good_until
+        FROM holdfast_tasks
+        WHERE queue_name = :queue_name
+            AND ready
+            AND (priority, enqueued_at, id) > (:after_priority, :after_enqueued_at, :after_id)
+        ORDER BY priority, enqueued_at, id
+        LIMIT 1000
+    )
+    WHERE task_name || '@' || version IN (SELECT value FROM json_each(:known))
+        AND (good_until IS NULL OR good_until > :now)
+        AND NOT EXISTS (
+            SELECT 1 FROM holdfast_queues AS queue
+            WHERE queue.queue_name = :queue_name AND queue.paused_at IS NOT NULL
+        )
+    LIMIT :wanted
+)
+HAVING count(*) > 0;
+UPDATE holdfast_tasks
+SET status = 'CLAIMED', ready = 0, claim_token = :token, claimed_at = :now,
+    claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now
+WHERE seq IN (
+    SELECT task.value
+    FROM holdfast_leases AS lease, json_each(lease.task_ids) AS task
+    WHERE lease.token = :token
+)
+RETURNING
+    seq AS key, id, task_name, version, queue_name, priority, enqueued_at, args, kwargs,
+    task_options, attempt, retry_count, max_retries, crash_count, good_until, created_at,
+    parent_id, root_id, workflow_id, trace_context;

@@ -1,0 +1,2 @@
+-- How many leases there are.
+SELECT count(*) FROM holdfast_leases;

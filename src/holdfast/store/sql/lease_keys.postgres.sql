@@ -1,0 +1,3 @@
+-- The lease of a token, if it is there: how a worker whose claim got no answer learns whether it
+-- landed. Differs from SQLite in the parameter's type.
+SELECT token, task_ids FROM holdfast_leases WHERE token = :token::uuid FOR UPDATE;

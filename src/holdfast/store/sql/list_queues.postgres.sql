@@ -1,0 +1,35 @@
+-- Every queue that has waiting tasks or was ever paused. The names are found by skipping through
+-- the claim index, one step per queue, and counting stops at :cap: a million waiting tasks must
+-- not make this slow. Differs from SQLite, which has no LATERAL.
+WITH RECURSIVE waiting (queue_name) AS (
+    (SELECT queue_name FROM holdfast_tasks WHERE ready ORDER BY queue_name LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT task.queue_name FROM holdfast_tasks AS task
+        WHERE task.ready AND task.queue_name > waiting.queue_name
+        ORDER BY task.queue_name LIMIT 1
+    )
+    FROM waiting
+    WHERE waiting.queue_name IS NOT NULL
+)
+SELECT name.queue_name, queue.paused_at, queue.paused_by, pending.n, oldest.enqueued_at
+FROM (
+    SELECT queue_name FROM waiting WHERE queue_name IS NOT NULL
+    UNION
+    SELECT queue_name FROM holdfast_queues
+) AS name
+LEFT JOIN holdfast_queues AS queue ON queue.queue_name = name.queue_name
+CROSS JOIN LATERAL (
+    SELECT count(*) AS n FROM (
+        SELECT FROM holdfast_tasks AS task
+        WHERE task.ready AND task.queue_name = name.queue_name LIMIT :cap::int
+    ) AS few
+) AS pending
+LEFT JOIN LATERAL (
+    SELECT min(enqueued_at) AS enqueued_at FROM (
+        SELECT task.enqueued_at FROM holdfast_tasks AS task
+        WHERE task.ready AND task.queue_name = name.queue_name
+        ORDER BY task.priority, task.enqueued_at LIMIT 1
+    ) AS first
+) AS oldest ON true
+ORDER BY name.queue_name;

@@ -1,0 +1,33 @@
+-- Every queue that has waiting tasks or was ever paused. The names are found by skipping through
+-- the claim index, one step per queue, and counting stops at :cap: a million waiting tasks must
+-- not make this slow. Differs from PostgreSQL: correlated subqueries instead of LATERAL.
+WITH RECURSIVE waiting (queue_name) AS (
+    SELECT min(queue_name) FROM holdfast_tasks WHERE ready
+    UNION ALL
+    SELECT (
+        SELECT min(task.queue_name) FROM holdfast_tasks AS task
+        WHERE task.ready AND task.queue_name > waiting.queue_name
+    )
+    FROM waiting
+    WHERE waiting.queue_name IS NOT NULL
+), name (queue_name) AS (
+    SELECT queue_name FROM waiting WHERE queue_name IS NOT NULL
+    UNION
+    SELECT queue_name FROM holdfast_queues
+)
+SELECT
+    name.queue_name, queue.paused_at, queue.paused_by,
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM holdfast_tasks AS task
+            WHERE task.ready AND task.queue_name = name.queue_name LIMIT :cap
+        )
+    ),
+    (
+        SELECT task.enqueued_at FROM holdfast_tasks AS task
+        WHERE task.ready AND task.queue_name = name.queue_name
+        ORDER BY task.priority, task.enqueued_at LIMIT 1
+    )
+FROM name
+LEFT JOIN holdfast_queues AS queue ON queue.queue_name = name.queue_name
+ORDER BY name.queue_name;

@@ -1,0 +1,63 @@
+-- One page of tasks, the newest first. Each branch of `candidates` is one access path, and :path
+-- switches all but one off; none examines more than :scan entries, so that a table of ten million
+-- rows cannot hurt the queue. `examined` is where to go on when a page came out short.
+-- Differs from PostgreSQL in how batches are bound and in how leases name their tasks.
+WITH candidates AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT id FROM holdfast_tasks
+        WHERE :path = 'walk' AND id < :before
+        ORDER BY id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id FROM holdfast_tasks
+        WHERE :path = 'pending' AND ready AND queue_name = ifnull(:queue_name, queue_name)
+            AND id < :before
+        ORDER BY queue_name, priority, enqueued_at, id LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id FROM holdfast_tasks
+        WHERE :path = 'scheduled' AND due_at IS NOT NULL AND id < :before
+        ORDER BY due_at LIMIT :scan)
+    UNION ALL
+    SELECT id FROM holdfast_tasks
+    WHERE :path = 'leased' AND id < :before AND seq IN (
+        SELECT task.value FROM holdfast_leases AS lease, json_each(lease.task_ids) AS task)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id FROM holdfast_tasks
+        WHERE :path = 'dead' AND dead AND queue_name = ifnull(:queue_name, queue_name)
+            AND id < :before
+        ORDER BY id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id FROM holdfast_tasks
+        WHERE :path = 'failed' AND error_code IS NOT NULL AND error_code = :error_code
+            AND id < :before
+        ORDER BY id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id FROM holdfast_tasks
+        WHERE :path = 'workflow' AND workflow_id = :workflow_id AND id < :before
+        ORDER BY id DESC LIMIT :scan)
+), found AS (
+    SELECT task.id
+    FROM holdfast_tasks AS task
+    WHERE task.id IN (SELECT id FROM candidates)
+        AND (:any_status OR task.status IN (SELECT value FROM json_each(:statuses)))
+        AND task.queue_name = ifnull(:queue_name, task.queue_name)
+        AND task.task_name = ifnull(:task_name, task.task_name)
+        AND (:worker_id IS NULL OR task.claimed_by_worker_id = :worker_id)
+        AND (:error_code IS NULL OR task.error_code = :error_code)
+        AND (:workflow_id IS NULL OR task.workflow_id = :workflow_id)
+        AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(task.tags)))
+        AND (:dead IS NULL OR ifnull(task.dead, 0) = :dead)
+        AND (:created_from IS NULL OR task.created_at >= :created_from)
+        AND (:created_until IS NULL OR task.created_at < :created_until)
+    ORDER BY task.id DESC
+    LIMIT :limit
+)
+SELECT id, 0 AS examined FROM found
+UNION ALL
+SELECT * FROM (
+    SELECT id, 1 FROM candidates
+    WHERE (SELECT count(*) FROM candidates) >= :scan ORDER BY id LIMIT 1);

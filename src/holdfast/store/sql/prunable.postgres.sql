@@ -1,0 +1,21 @@
+-- One page of the janitor's walk by primary key: which tasks are past their retention.
+-- Differs from SQLite: tasks someone is touching are left for the next walk.
+SELECT
+    task.id AS key,
+    task.id,
+    coalesce(
+        CASE
+            WHEN task.dead THEN task.finished_at < :dead_before::timestamptz
+            ELSE task.finished_at < :before::timestamptz
+        END
+        AND NOT EXISTS (
+            SELECT FROM holdfast_workflows AS workflow
+            WHERE workflow.workflow_id = task.workflow_id AND workflow.finished_at IS NULL
+        ),
+        false
+    ) AS past
+FROM holdfast_tasks AS task
+WHERE task.id > :after::uuid
+ORDER BY task.id
+LIMIT :page::int
+FOR UPDATE OF task SKIP LOCKED;

@@ -1,0 +1,15 @@
+-- A parent was resubmitted: open again its edges to children that have not run because of it.
+-- `satisfied` keeps what the edge had counted for, which the caller gives back to the child.
+-- Differs from SQLite in how a batch is bound.
+UPDATE holdfast_task_dependencies AS edge
+SET resolved = false
+WHERE edge.parent_id = ANY (:parents::uuid[])
+    AND edge.resolved
+    AND EXISTS (
+        SELECT FROM holdfast_tasks AS child
+        WHERE child.id = edge.child_id
+            AND (child.status = 'WAITING'
+                OR (child.status = 'CANCELLED'
+                    AND child.error_code IN ('UPSTREAM_FAILED', 'UPSTREAM_CANCELLED')))
+    )
+RETURNING parent_id, child_id, satisfied;

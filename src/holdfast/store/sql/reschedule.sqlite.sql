@@ -1,0 +1,23 @@
+-- reschedule: PENDING, SCHEDULED → PENDING, SCHEDULED: another time, queue or priority.
+-- Differs from PostgreSQL in how a batch is bound. A null parameter leaves its column as it is,
+-- except that :move says whether the time is to change at all (null then means: now).
+UPDATE holdfast_tasks AS task
+SET (status, ready, due_at, run_at, enqueued_at) = (
+        SELECT
+            CASE WHEN at > :now THEN 'SCHEDULED' ELSE 'PENDING' END,
+            ifnull(at <= :now, 1),
+            CASE WHEN at > :now THEN at END,
+            CASE WHEN :move THEN at ELSE task.run_at END,
+            CASE WHEN :move THEN ifnull(at, :now) ELSE task.enqueued_at END
+        FROM (
+            SELECT CASE
+                WHEN NOT :move THEN task.due_at
+                ELSE ifnull(:now + :delay_us, :run_at)
+            END AS at
+        )
+    ),
+    queue_name = ifnull(:queue_name, queue_name),
+    priority = ifnull(:priority, priority),
+    updated_at = :now
+WHERE id IN (SELECT value FROM json_each(:ids)) AND status IN ('PENDING', 'SCHEDULED')
+RETURNING id, status, queue_name;

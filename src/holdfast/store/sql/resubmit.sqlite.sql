@@ -1,0 +1,25 @@
+-- resubmit: FAILED, CANCELLED, EXPIRED, STALLED, DROPPED → PENDING, SCHEDULED or WAITING.
+-- Differs from PostgreSQL in how a batch is bound. A unique slot held by another task makes the
+-- unique index refuse the statement; the caller has looked first and names the holder.
+UPDATE holdfast_tasks
+SET status = CASE
+        WHEN deps_needed > 0 THEN 'WAITING'
+        WHEN :run_at > :now THEN 'SCHEDULED'
+        ELSE 'PENDING'
+    END,
+    ready = deps_needed <= 0 AND ifnull(:run_at <= :now, 1),
+    due_at = CASE WHEN deps_needed <= 0 AND :run_at > :now THEN :run_at END,
+    run_at = :run_at,
+    enqueued_at = ifnull(:run_at, :now),
+    retry_count = CASE WHEN :keep_retries THEN retry_count ELSE 0 END,
+    crash_count = CASE WHEN :keep_retries THEN crash_count ELSE 0 END,
+    good_until = :good_until,
+    expire_at = :good_until,
+    unique_slot = unique_key,
+    cancel_requested_at = NULL, finished_at = NULL, completed_at = NULL, failed_at = NULL,
+    error_code = NULL, failed_reason = NULL, result = NULL, progress = NULL, stage = NULL,
+    stage_meta = NULL, next_retry_at = NULL, dead = NULL, claimed_at = NULL,
+    claimed_by_worker_id = NULL, updated_at = :now
+WHERE id IN (SELECT value FROM json_each(:ids))
+    AND status IN ('FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED')
+RETURNING id, status, queue_name;

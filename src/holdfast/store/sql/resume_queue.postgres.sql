@@ -1,0 +1,7 @@
+-- Let a paused queue go on. Differs from SQLite: the hint leaves with the commit.
+UPDATE holdfast_queues
+SET paused_at = NULL, paused_by = NULL, updated_at = :now
+WHERE queue_name = :queue_name AND paused_at IS NOT NULL
+RETURNING
+    queue_name,
+    (SELECT count(pg_notify(:hint_channel, p)) FROM unnest(:hint_payloads::text[]) AS p);

@@ -1,0 +1,21 @@
+-- unblock: WAITING → PENDING or SCHEDULED: enough of its parents ended as it needs.
+-- Differs from SQLite in how a batch is bound.
+UPDATE holdfast_tasks AS task
+SET (status, ready, due_at, enqueued_at, good_until, expire_at) = (
+        SELECT
+            CASE WHEN task.run_at > now THEN 'SCHEDULED' ELSE 'PENDING' END,
+            (task.run_at > now) IS NOT TRUE,
+            CASE WHEN task.run_at > now THEN task.run_at END,
+            CASE WHEN task.run_at > now THEN task.run_at ELSE now END,
+            deadline.at,
+            deadline.at
+        FROM
+            (SELECT :now AS now) AS clock,
+            LATERAL (
+                SELECT coalesce(
+                    task.good_until, now + task.good_for_us * interval '1 microsecond') AS at
+            ) AS deadline
+    ),
+    updated_at = :now
+WHERE id = ANY (:ids::uuid[]) AND status = 'WAITING' AND deps_needed <= 0
+RETURNING id, status, queue_name;

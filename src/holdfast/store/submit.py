@@ -1,0 +1,221 @@
+"""submit: how tasks come into being, alone or in bulk, in any transaction.
+
+Owns the answers a sender gets. A submission never raises for one row: each row gets
+its own answer, so that one bad row cannot fail its neighbours. Repeating a submission
+is safe: the id is the client's, and `enqueue_sha` tells a repetition from a mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.core.records import Edge, Submission, SubmitAnswer, Submitted
+from holdfast.core.status import TaskStatus
+from holdfast.store import dependents, rows
+from holdfast.store.op import (
+    At,
+    Channel,
+    Column,
+    Hint,
+    Mode,
+    Op,
+    Row,
+    Statement,
+    Steps,
+    Table,
+    Texts,
+    Uuids,
+)
+
+COLUMNS = {
+    "id": Column.UUID,
+    "task_name": Column.TEXT,
+    "version": Column.INT,
+    "queue_name": Column.TEXT,
+    "priority": Column.INT,
+    "args": Column.TEXT,
+    "kwargs": Column.TEXT,
+    "task_options": Column.TEXT,
+    "tags": Column.TEXT,
+    "enqueue_sha": Column.TEXT,
+    "sent_at": Column.TIME,
+    "delay_us": Column.BIGINT,
+    "asked_at": Column.TIME,
+    "good_until": Column.TIME,
+    "good_for_us": Column.BIGINT,
+    "max_retries": Column.INT,
+    "unique_key": Column.TEXT,
+    "unique_slot": Column.TEXT,
+    "workflow_id": Column.UUID,
+    "deps_needed": Column.INT,
+    "deps_open": Column.INT,
+    "parent_id": Column.UUID,
+    "root_id": Column.UUID,
+    "schedule_name": Column.TEXT,
+    "schedule_tick": Column.TIME,
+    "trace_context": Column.TEXT,
+}
+
+_EDGE_COLUMNS = {"parent_id": Column.UUID, "child_id": Column.UUID, "on_status": Column.TEXT}
+
+
+def submit(submissions: Sequence[Submission]) -> Op[list[Submitted]]:
+    """Create tasks; one answer per submission, in order.
+
+    `AGAIN` asks the caller to submit that row once more: the task that held its unique
+    key ended between the insert and the look.
+    """
+    # Only a submission that may have to write twice needs a transaction of its own.
+    simple = all(s.on_conflict == "return" and not s.depends_on for s in submissions)
+    mode = Mode.ALONE if simple else Mode.WRITE
+    return Op(_submit(submissions), mode, "submit")
+
+
+def _submit(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
+    queues = {s.queue_name for s in submissions}
+    created = yield Statement(
+        "submit",
+        table=Table(COLUMNS, [_row(s) for s in _in_lock_order(submissions)]),
+        hint=Hint(Channel.READY, sorted(queues)),
+    )
+    fresh = {rows.uuid(row[0]) for row in created}
+    depending = [s for s in submissions if s.depends_on and s.id in fresh]
+    if depending:
+        yield from _connect(depending)
+    met: dict[int, Submitted] = {}
+    if len(fresh) < len(submissions):
+        met = yield from _meet(submissions, fresh)
+    return [
+        met.get(place) or Submitted(s.id, SubmitAnswer.CREATED)
+        for place, s in enumerate(submissions)
+    ]
+
+
+def _in_lock_order(submissions: Sequence[Submission]) -> Sequence[Submission]:
+    # Two bulk sends that share unique slots would deadlock if they took them in any order.
+    if any(s.unique_slot for s in submissions):
+        return sorted(submissions, key=lambda s: (s.unique_slot or "", s.id))
+    return submissions
+
+
+def _row(s: Submission) -> Row:
+    edges = len(s.depends_on)
+    return (
+        s.id,
+        s.task_name,
+        s.version,
+        s.queue_name,
+        s.priority,
+        s.args,
+        s.kwargs,
+        s.task_options,
+        s.tags,
+        s.enqueue_sha,
+        s.sent_at,
+        s.delay_us,
+        s.run_at,
+        s.good_until,
+        s.good_for_us,
+        s.max_retries,
+        # The key outlives the slot: a resubmit takes the slot again.
+        s.unique_slot,
+        s.unique_slot,
+        s.workflow_id,
+        edges if s.deps_needed is None else s.deps_needed,
+        edges,
+        s.parent_id,
+        s.root_id,
+        s.schedule_name,
+        s.schedule_tick,
+        s.trace_context,
+    )
+
+
+def _connect(submissions: Sequence[Submission]) -> Steps[None]:
+    """Write the edges of new tasks; a parent that has ended already resolves its edge at once.
+
+    The parents are locked first: an ending that comes now waits for this commit and then
+    sees the edge.
+    """
+    edges: list[tuple[Submission, Edge]] = [(s, e) for s in submissions for e in s.depends_on]
+    parents = Uuids(sorted({edge.parent_id for _, edge in edges}))
+    locked = yield Statement("lock_tasks", {"ids": parents})
+    yield Statement(
+        "add_edges",
+        table=Table(_EDGE_COLUMNS, [(edge.parent_id, s.id, edge.on) for s, edge in edges]),
+    )
+    ended = [
+        dependents.Ended(rows.uuid(id), TaskStatus(status), code)
+        for id, status, _, code, _, _ in locked
+        if TaskStatus(status).is_terminal
+    ]
+    if ended:
+        yield from dependents.resolve(ended)
+
+
+def _meet(submissions: Sequence[Submission], fresh: set[bytes]) -> Steps[dict[int, Submitted]]:
+    """Explain every submission that created nothing: by its id, or by its unique slot."""
+    # The same id twice in one batch is created once; the second is a repetition.
+    seen: set[bytes] = set()
+    blocked: dict[int, Submission] = {}
+    for place, s in enumerate(submissions):
+        if s.id not in fresh or s.id in seen:
+            blocked[place] = s
+        seen.add(s.id)
+    found = yield Statement(
+        "submitted",
+        {
+            "ids": Uuids(s.id for s in blocked.values()),
+            "slots": Texts(s.unique_slot for s in blocked.values() if s.unique_slot),
+        },
+    )
+    shas = {rows.uuid(row[0]): row[1] for row in found}
+    holders = {row[2]: rows.uuid(row[0]) for row in found if row[2] is not None}
+    answers: dict[int, Submitted] = {}
+    for place, s in blocked.items():
+        if s.id in shas:
+            same = shas[s.id] == s.enqueue_sha
+            answer = SubmitAnswer.EXISTING if same else SubmitAnswer.MISMATCH
+            answers[place] = Submitted(s.id, answer)
+        elif s.unique_slot in holders:
+            answers[place] = yield from _yield_to(holders[s.unique_slot], s)
+        else:
+            answers[place] = Submitted(s.id, SubmitAnswer.AGAIN)
+    return answers
+
+
+def _yield_to(holder: bytes, s: Submission) -> Steps[Submitted]:
+    if s.on_conflict == "raise":
+        return Submitted(holder, SubmitAnswer.CONFLICT)
+    if s.on_conflict == "replace":
+        replaced = yield Statement(
+            "replace",
+            {
+                "id": holder,
+                "args": s.args,
+                "kwargs": s.kwargs,
+                "task_options": s.task_options,
+                "tags": s.tags,
+                "enqueue_sha": s.enqueue_sha,
+                "max_retries": s.max_retries,
+                "good_until": None if s.good_until is None else At(s.good_until),
+            },
+        )
+        if replaced:
+            return Submitted(holder, SubmitAnswer.REPLACED)
+    if s.on_conflict == "debounce":
+        moved = yield Statement(
+            "reschedule",
+            {
+                "ids": Uuids([holder]),
+                "move": True,
+                "delay_us": s.delay_us,
+                "run_at": None if s.run_at is None else At(s.run_at),
+                "queue_name": None,
+                "priority": None,
+            },
+            hint=Hint(Channel.READY, [s.queue_name]),
+        )
+        if moved:
+            return Submitted(holder, SubmitAnswer.DEBOUNCED)
+    return Submitted(holder, SubmitAnswer.EXISTING)
