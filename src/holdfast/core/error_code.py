@@ -40,6 +40,7 @@ class ErrorCode(StrEnum):
     RESULT_NOT_SERIALISABLE = "RESULT_NOT_SERIALISABLE"
     RESULT_TOO_LARGE = "RESULT_TOO_LARGE"
     RESULT_INVALID = "RESULT_INVALID"
+    AT_MOST_ONCE = "AT_MOST_ONCE"
 
     RESULT_UNREADABLE = "RESULT_UNREADABLE"
 
@@ -77,6 +78,7 @@ _MEANINGS: dict[ErrorFamily, dict[ErrorCode, str]] = {
         ErrorCode.RESULT_NOT_SERIALISABLE: "the result cannot be written as JSON",
         ErrorCode.RESULT_TOO_LARGE: "the result is larger than the limit",
         ErrorCode.RESULT_INVALID: "the code returned something its return annotation excludes",
+        ErrorCode.AT_MOST_ONCE: "an `at_most_once` task asked to be started again",
     },
     ErrorFamily.RETRIEVAL: {
         ErrorCode.RESULT_UNREADABLE: "the stored result is not of the task's return type",

@@ -30,6 +30,7 @@ from holdfast.core.soundness import TooLarge, Unsound, Walk
 __all__ = [
     "DEFAULT_LIMIT",
     "Raw",
+    "canonical",
     "decode",
     "decoder",
     "encode_arguments",
@@ -140,7 +141,7 @@ def _cached_decoder(kind: Any) -> Callable[[str | bytes | Raw], Any]:
     return decoder(kind)
 
 
-def decode(text: str | bytes, kind: type[T] | Any = Any) -> T:
+def decode(text: str | bytes | Raw, kind: type[T] | Any = Any) -> T:
     """Decode JSON as `kind`; `PayloadError` where it does not fit."""
     value: T = _cached_decoder(kind)(text)  # type: ignore[arg-type]  # annotations are hashable
     return value
@@ -190,6 +191,11 @@ split_array: Callable[[str], list[Raw]] = decoder(list[Raw])
 """The pieces of a JSON array."""
 split_object: Callable[[str], dict[str, Raw]] = decoder(dict[str, Raw])
 """The pieces of a JSON object."""
+
+
+def canonical(text: str) -> str:
+    """The same JSON with every object's keys in order, for hashing."""
+    return _sorting_encoder.encode(decode(text)).decode()
 
 
 def to_json(value: Any) -> str:

@@ -1,0 +1,54 @@
+"""Write the documents that are generated from the code, or check that they are current.
+
+python tools/gen_docs.py            write them
+python tools/gen_docs.py --check    say which differ, and fail if any does
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.core.diagram import as_markdown
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "reference/lifecycle.md": as_markdown,
+}
+
+
+def stale(docs: Path = DOCS) -> list[str]:
+    """Documents that are missing or differ from what the code would write."""
+    return [
+        name
+        for name, make in GENERATED.items()
+        if not (docs / name).exists() or (docs / name).read_text(encoding="utf-8") != make()
+    ]
+
+
+def write(docs: Path = DOCS) -> list[str]:
+    """Write what is stale, and say what was written."""
+    names = stale(docs)
+    for name in names:
+        (docs / name).parent.mkdir(parents=True, exist_ok=True)
+        (docs / name).write_text(GENERATED[name](), encoding="utf-8")
+    return names
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--check"]:
+        for name in stale():
+            print(f"docs/{name} is not what the code says: run `make docs`", file=sys.stderr)
+        return 1 if stale() else 0
+    if arguments:
+        print(__doc__, file=sys.stderr)
+        return 2
+    for name in write():
+        print(f"wrote docs/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
