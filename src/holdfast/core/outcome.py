@@ -1,19 +1,46 @@
-"""What became of a task's code, said without deciding anything.
+"""From what happened to what shall be written: the only place that decides.
 
-Owns the kinds of ending that a worker can observe. They are plain values: a child or its
-supervisor makes one, and `decision` turns it into what shall be written.
+`decide` is pure: the task's counters, what became of its code, and its policy give one
+`Change`. Two things are left to the statement that writes it, because only the row knows
+them at that moment: a cancel that was requested turns another run, a failure or a stall
+into CANCELLED, and a retry that would come after `good_until` becomes a failure.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
+from holdfast.core.ending import (
+    AbortAsked,
+    CancelAcknowledged,
+    Crashed,
+    Failed,
+    NotBegun,
+    Outcome,
+    RetryAsked,
+    Returned,
+    SnoozeAsked,
+    StalledBySilence,
+    StoppedByShutdown,
+    TimedOut,
+)
+from holdfast.core.error_code import ErrorCode
+from holdfast.core.failure import encode_error
+from holdfast.core.lifecycle import TRANSITIONS, Verb
+from holdfast.core.policy import Policy
 from holdfast.core.result import TaskError
+from holdfast.core.retry import Retry
+from holdfast.core.status import AttemptOutcome, TaskStatus
+from holdfast.core.text import clean
 
 __all__ = [
     "AbortAsked",
     "CancelAcknowledged",
+    "Change",
+    "Counters",
     "Crashed",
     "Failed",
     "NotBegun",
@@ -24,96 +51,242 @@ __all__ = [
     "StalledBySilence",
     "StoppedByShutdown",
     "TimedOut",
+    "decide",
 ]
 
+_UNPLANNED_RETRY: Final = Retry(3)
+"""What `RetryLater` means in a task without a retry policy."""
+_CRASH_DELAY_LIMIT: Final = 60.0
+_REASON_LIMIT: Final = 500
+_UNLIMITED: Final = 1 << 62
+"""The child has checked the size of what its code attached; here nothing may fail."""
 
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """The code returned; `result` is the JSON of its value."""
 
-    result: str
+class Counters(Protocol):
+    """What `decide` reads of a task's row."""
+
+    @property
+    def retry_count(self) -> int: ...
+    @property
+    def max_retries(self) -> int: ...
+    @property
+    def crash_count(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The code raised, returned an error, or returned what cannot be stored.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What shall be written: the wish of `decide`, complete.
 
-    `listed` is whether its `Retry` lists this failure: the child says, it has the classes.
+    `result` is the value's JSON after a success, otherwise the error's: a change that leads
+    to another run carries it too, because the row may turn it into an ending.
     """
 
-    error: TaskError
-    listed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TimedOut:
-    """The code ran into its timeout and has been ended."""
-
-    timeout: float
-
-
-@dataclass(frozen=True, slots=True)
-class Crashed:
-    """The process of the code died, or (with neither code nor signal) its worker vanished."""
-
+    verb: Verb
+    target: TaskStatus
+    delay_us: int | None = None
+    """How long until the next run, counted from the write; None: at once, or no next run."""
+    retries: int = 0
+    """Added to `retry_count`."""
+    retries_allowed: int | None = None
+    """For a retry: how many the task has in all; the row has the last word."""
+    crashes: int = 0
+    """Added to `crash_count`."""
+    dead_letter: bool = True
+    """Whether an end in FAILED or STALLED is listed among the dead letters."""
+    error: TaskError | None = None
+    failed_reason: str | None = None
+    result: str | None = None
     exit_code: int | None = None
     exit_signal: int | None = None
 
+    @property
+    def attempt(self) -> AttemptOutcome:
+        """The outcome for the attempt row."""
+        outcome = TRANSITIONS[self.verb].attempt
+        assert outcome is not None, self.verb
+        return outcome
 
-@dataclass(frozen=True, slots=True)
-class RetryAsked:
-    """The code raised `RetryLater`; without a delay its own backoff applies."""
+    @property
+    def will_retry(self) -> bool:
+        """Whether this attempt's failure is followed by another run."""
+        return not self.target.is_terminal and self.verb in (Verb.RETRY, Verb.RECOVER)
 
-    error: TaskError
+    @property
+    def error_code(self) -> str | None:
+        """The code of the error, if there is one."""
+        return str(self.error.error_code) if self.error is not None else None
+
+
+def decide(task: Counters, outcome: Outcome, policy: Policy, random: Callable[[], float]) -> Change:
+    """What shall be written about a task whose code came to this outcome."""
+    change = _decide(task, outcome, policy, random)
+    return change if policy.dead_letter else replace(change, dead_letter=False)
+
+
+def _decide(
+    task: Counters, outcome: Outcome, policy: Policy, random: Callable[[], float]
+) -> Change:
+    match outcome:
+        case Returned(result):
+            return Change(verb=Verb.COMPLETE, target=TaskStatus.COMPLETED, result=result)
+        case Failed(error, listed):
+            if listed and policy.retry is not None and not policy.at_most_once:
+                return _retry(task, policy.retry, task.max_retries, error, None, random)
+            return _fail(error)
+        case TimedOut(timeout):
+            error = TaskError.ours(
+                ErrorCode.TASK_TIMEOUT, f"the task ran longer than its timeout of {timeout:g} s"
+            )
+            listed = policy.retry is not None and policy.retry.lists_timeout
+            return _decide(task, Failed(error, listed), policy, random)
+        case Crashed(exit_code, exit_signal):
+            return _recover(task, policy, exit_code, exit_signal, random)
+        case RetryAsked(error, delay_us):
+            if policy.at_most_once:
+                return _fail(_only_once("RetryLater", error))
+            retry = policy.retry or _UNPLANNED_RETRY
+            budget = task.max_retries if policy.retry is not None else retry.max_retries
+            return _retry(task, retry, budget, error, delay_us, random)
+        case SnoozeAsked(delay_us):
+            if policy.at_most_once:
+                return _fail(_only_once("Snooze"))
+            return Change(verb=Verb.SNOOZE, target=TaskStatus.SCHEDULED, delay_us=delay_us)
+        case AbortAsked(error):
+            return _fail(error)
+        case CancelAcknowledged():
+            return _end(
+                Verb.ACK_CANCEL,
+                TaskStatus.CANCELLED,
+                TaskError.ours(ErrorCode.TASK_CANCELLED, "the task was cancelled while it ran"),
+            )
+        case StoppedByShutdown():
+            # At-most-once: it has begun, so it must not begin again by itself.
+            if policy.on_shutdown == "stop" or policy.at_most_once:
+                return _stall("its worker shut down while it ran")
+            return Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
+        case StalledBySilence(interval):
+            return _stall(f"it gave no heartbeat for more than {interval:g} s")
+        case NotBegun():
+            return Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
+
+
+def _retry(
+    task: Counters,
+    retry: Retry,
+    budget: int,
+    error: TaskError,
+    asked_us: int | None,
+    random: Callable[[], float],
+) -> Change:
+    if task.retry_count >= budget:
+        after = f" (after {task.retry_count} retries)" if task.retry_count else ""
+        return _fail(error, after)
+    delay_us = asked_us
+    if delay_us is None:
+        delay_us = _as_us(retry.delay_for(task.retry_count + 1, random))
+    return Change(
+        verb=Verb.RETRY,
+        target=TaskStatus.SCHEDULED if delay_us else TaskStatus.PENDING,
+        delay_us=delay_us or None,
+        retries=1,
+        retries_allowed=budget,
+        error=error,
+        failed_reason=_reason(error),
+        result=encode_error(error, _UNLIMITED),
+    )
+
+
+def _recover(
+    task: Counters,
+    policy: Policy,
+    exit_code: int | None,
+    exit_signal: int | None,
+    random: Callable[[], float],
+) -> Change:
+    what = _death(exit_code, exit_signal)
+    crashes = task.crash_count + 1
     delay_us: int | None = None
+    if policy.on_crash == "stall":
+        target = TaskStatus.STALLED
+        error = TaskError.ours(ErrorCode.TASK_STALLED, what)
+    elif crashes >= policy.max_crashes or policy.at_most_once:
+        target = TaskStatus.FAILED
+        often = f", {crashes} times now" if crashes > 1 else ""
+        error = TaskError.ours(ErrorCode.WORKER_CRASHED, what + often)
+    else:
+        # The first crash may have been anybody's fault; after that, keep some distance.
+        if crashes > 1:
+            delay_us = _as_us(_crash_delay(policy.retry, crashes - 1, random))
+        target = TaskStatus.SCHEDULED if delay_us else TaskStatus.PENDING
+        error = TaskError.ours(ErrorCode.WORKER_CRASHED, what)
+    return Change(
+        verb=Verb.RECOVER,
+        target=target,
+        delay_us=delay_us or None,
+        crashes=1,
+        error=error,
+        failed_reason=_reason(error),
+        result=encode_error(error, _UNLIMITED),
+        exit_code=exit_code,
+        exit_signal=exit_signal,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class SnoozeAsked:
-    """The code raised `Snooze`."""
-
-    delay_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class AbortAsked:
-    """The code raised `Abort`."""
-
-    error: TaskError
+def _crash_delay(retry: Retry | None, n: int, random: Callable[[], float]) -> float:
+    if retry is not None:
+        delay = retry.delay_for(n, random)
+        if delay is not None:
+            return delay
+    return min(2.0 ** min(n, 16), _CRASH_DELAY_LIMIT)
 
 
-@dataclass(frozen=True, slots=True)
-class CancelAcknowledged:
-    """A cancel was requested, and the code has been ended."""
+def _death(exit_code: int | None, exit_signal: int | None) -> str:
+    if exit_signal is not None:
+        try:
+            name = signal.Signals(exit_signal).name
+        except ValueError:
+            name = "an unknown signal"
+        return f"its process was killed by {name} ({exit_signal})"
+    if exit_code is not None:
+        return f"its process ended with exit code {exit_code}"
+    return "its worker vanished: the lease ran out"
 
 
-@dataclass(frozen=True, slots=True)
-class StoppedByShutdown:
-    """The worker shuts down, and the code has been ended."""
+def _only_once(asked: str, error: TaskError | None = None) -> TaskError:
+    return TaskError.ours(
+        ErrorCode.AT_MOST_ONCE,
+        f"the task raised {asked}, but it is at_most_once and must not start again",
+        traceback=error.traceback if error is not None else None,
+        causes=error.causes if error is not None else (),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class StalledBySilence:
-    """The code did not call `heartbeat` for longer than its interval, and has been ended."""
-
-    interval: float
+def _stall(why: str) -> Change:
+    return _end(Verb.STALL, TaskStatus.STALLED, TaskError.ours(ErrorCode.TASK_STALLED, why))
 
 
-@dataclass(frozen=True, slots=True)
-class NotBegun:
-    """The process ended before this task began in it."""
+def _fail(error: TaskError, after: str = "") -> Change:
+    return _end(Verb.FAIL, TaskStatus.FAILED, error, after)
 
 
-Outcome: TypeAlias = (
-    Returned
-    | Failed
-    | TimedOut
-    | Crashed
-    | RetryAsked
-    | SnoozeAsked
-    | AbortAsked
-    | CancelAcknowledged
-    | StoppedByShutdown
-    | StalledBySilence
-    | NotBegun
-)
+def _end(verb: Verb, target: TaskStatus, error: TaskError, after: str = "") -> Change:
+    return Change(
+        verb=verb,
+        target=target,
+        error=error,
+        failed_reason=_reason(error) + after,
+        result=encode_error(error, _UNLIMITED),
+    )
+
+
+def _reason(error: TaskError) -> str:
+    """One sentence: the exception and the first line of its message, or the message."""
+    first = error.message.strip().partition("\n")[0]
+    if error.exception is not None:
+        name = error.exception.removeprefix("builtins.")
+        first = f"{name}: {first}" if first else name
+    return clean(first or str(error.error_code), _REASON_LIMIT)
+
+
+def _as_us(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1_000_000)
