@@ -1,0 +1,1 @@
+"""Benchmarks: what Holdfast costs beside hand-written SQL doing the same writes."""
