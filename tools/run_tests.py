@@ -28,7 +28,7 @@ CHECKS = {
     "lint": ["ruff", "check", "--quiet", "."],
     "mypy": ["mypy", "--no-error-summary"],
     "pyright": ["pyright", "--warnings"],
-    "layers": ["lint-imports", "--no-cache"],
+    "layers": ["lint-imports", "--no-cache", "--no-logo"],
     "documents": ["python", "tools/gen_docs.py", "--check"],
 }
 
