@@ -23,9 +23,12 @@ def to_plain(value: Any) -> Any:
     if _is_pydantic(type(value)):
         return value.model_dump(mode="json", by_alias=True, round_trip=True)
     # numpy's float64 is a float, Django's SafeString a str: the plain value is meant.
-    for plain in (str, int, float):
-        if isinstance(value, plain):
-            return plain(value) if plain is not str else str.__str__(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
     raise TypeError(type(value).__qualname__)
 
 

@@ -160,7 +160,7 @@ def _executor(function: Callable[..., Any], name: str, asked: Executor | None) -
     if asked is None:
         return "async" if is_async else "process"
     choices: tuple[Executor, ...] = get_args(Executor)
-    chosen = option.choice(asked, choices, "executor")
+    chosen: Executor = option.choice(asked, choices, "executor")
     if is_async and chosen != "async":
         raise ConfigError(
             f"task {name!r} is an async def and runs on the async executor: leave out "

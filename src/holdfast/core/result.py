@@ -127,6 +127,8 @@ class TaskError:
 
 T_co = TypeVar("T_co", covariant=True)
 E_co = TypeVar("E_co", bound=TaskError, covariant=True)
+V = TypeVar("V")
+F = TypeVar("F", bound=TaskError)
 
 
 class _Absent(Enum):
@@ -153,10 +155,10 @@ class TaskResult(Generic[T_co, E_co]):
     _err: E_co | None
 
     @overload
-    def __init__(self: TaskResult[T_co, Never], *, ok: T_co) -> None: ...
+    def __init__(self: TaskResult[V, Never], *, ok: V) -> None: ...
 
     @overload
-    def __init__(self: TaskResult[Never, E_co], *, err: E_co) -> None: ...
+    def __init__(self: TaskResult[Never, F], *, err: F) -> None: ...
 
     def __init__(self, *, ok: Any = _ABSENT, err: Any = None) -> None:
         if (ok is _ABSENT) == (err is None):

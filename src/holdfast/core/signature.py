@@ -56,6 +56,12 @@ class _Types:
     """For `**kwargs`."""
     result: Callable[[str | bytes | Raw], Any]
 
+    def of(self, name: str) -> Decode:
+        """The decoder of a keyword argument that `_check_names` let pass."""
+        decode = self.keyword.get(name, self.others)
+        assert decode is not None, name
+        return decode
+
 
 class Signature:
     """The signature of one task's function, prepared for fast checks."""
@@ -120,8 +126,7 @@ class Signature:
             if kinds.rest is not None:
                 args.extend(map(kinds.rest, given[len(kinds.positional) :]))
             for place, piece in named.items():
-                decode = kinds.keyword.get(place) or kinds.others  # type: ignore[assignment]
-                kwargs[place] = decode(piece)
+                kwargs[place] = kinds.of(place)(piece)
         except PayloadError as error:
             raise self._misfit(error, place or self._place(len(args))) from error
         return args, kwargs
