@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
+from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import Channel, Op
 from holdfast.store.settings import Engine, StoreSettings
 
@@ -61,5 +62,9 @@ class Store(Protocol):
         ...
 
     def listen(self, *channels: Channel) -> Listener: ...
+
+    def with_schema(self, work: Callable[[SchemaConnection], T], *, lock: bool) -> T:
+        """Run `work` on the schema, in one transaction; with `lock`, alone in the fleet."""
+        ...
 
     def close(self) -> None: ...

@@ -83,5 +83,5 @@ def worker(row: Row) -> WorkerRecord:
 
 def worker_state(row: Row) -> WorkerState:
     worker_id, snapshot_at, *between, started_at = row
-    counts, rest = between[:6], between[6:]
-    return WorkerState(worker_id, *counts, started_at, *rest, snapshot_at)
+    values = [worker_id, *between[:6], started_at, *between[6:], snapshot_at]
+    return WorkerState(*values)
