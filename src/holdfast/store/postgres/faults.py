@@ -1,0 +1,156 @@
+"""What a failure of PostgreSQL means to the caller.
+
+Owns the translation of psycopg's errors into Holdfast's. Four kinds are told apart,
+because a worker acts differently on each:
+
+    answered    the server (or its machine) says that it cannot serve now: nobody else is
+                served either, so nobody can take our leases          StoreUnavailable
+    silent      no answer came; others may be served meanwhile        StoreUnavailable(silent)
+    conflict    the transaction met another one and was undone        StoreUnavailable
+    refused     this statement or these settings are wrong for good   StoreError, ConfigError
+
+Where it is not known whether a commit landed, `commit_unknown` says so. No message holds a
+password, and none quotes stored values: the server's DETAIL shows whole rows.
+"""
+
+from __future__ import annotations
+
+import re
+
+import psycopg
+from psycopg import errors
+
+from holdfast.core.errors import (
+    ConfigError,
+    HoldfastError,
+    SchemaMismatch,
+    StoreError,
+    StoreUnavailable,
+)
+
+_CONFLICTS = frozenset({"40001", "40P01"})
+_TIRED = frozenset({"55P03", "57014"})
+"""Lock timeout and statement timeout: the server ended the wait, and nothing was written."""
+_ANSWERS = frozenset({"25006", "25P03", "57P01", "57P02", "57P03", "57P04", "57P05"})
+_ANSWER_CLASSES = ("53", "58")
+_ABSENT = frozenset({"42P01", "42703", "3F000"})
+_SHARED_SESSION = frozenset({"26000", "42P05", "08P01"})
+_QUOTES_VALUES = ("22", "23")
+
+_REFUSED_WORDS = ("Connection refused", "No such file or directory", "FATAL:")
+_MISCONFIGURED = re.compile(
+    r"authentication failed for user|no password supplied|no pg_hba.conf entry"
+    r'|(role|database) ".*" does not exist|permission denied for database|does not support SSL'
+)
+
+
+class ServerSilent(psycopg.OperationalError):
+    """The server did not answer although the connection seems to stand."""
+
+
+def translate(
+    error: psycopg.Error, *, doing: str, lost: bool = False, committing: bool = False
+) -> HoldfastError:
+    """The error to raise for what happened while `doing`.
+
+    `lost` says that the connection is gone, `committing` that a commit was under way.
+    """
+    state = error.sqlstate
+    reason = _reason(error)
+    unknown = committing and (lost or isinstance(error, ServerSilent) or state == "40003")
+    if state is None or state.startswith("08"):
+        if lost or isinstance(error, psycopg.OperationalError):
+            return _unavailable(
+                f"PostgreSQL did not answer while {doing}: {reason}", unknown, silent=True
+            )
+        return StoreError(f"psycopg refused while {doing}: {reason}")
+    message = f"PostgreSQL could not serve while {doing}: {reason} ({state})"
+    if state in _ANSWERS or state.startswith(_ANSWER_CLASSES) or lost:
+        return _unavailable(message, unknown)
+    if state in _CONFLICTS or state in _TIRED or is_stale_plan(error):
+        return _unavailable(message, unknown)
+    return _refused(state, f"PostgreSQL refused while {doing}: {reason} ({state})")
+
+
+def translate_connect(error: psycopg.Error, *, address: str, worked_before: bool) -> HoldfastError:
+    """The error to raise when no connection could be opened.
+
+    libpq gives no code here, only the server's sentence; one in another language is taken
+    for an outage, which is the careful reading. A store that has worked before does not
+    become misconfigured by itself, so then everything is an outage.
+    """
+    reason = _reason(error)
+    message = f"cannot connect to {address}: {reason}"
+    asked = getattr(error.pgconn, "needs_password", False) is True
+    if not worked_before and (asked or _MISCONFIGURED.search(reason)):
+        return ConfigError(f"{message}; check the URL and the server's settings", option="url")
+    silent = not any(words in reason for words in _REFUSED_WORDS)
+    return _unavailable(message, False, silent=silent)
+
+
+def malformed(error: psycopg.Error, *, address: str) -> ConfigError:
+    """The error for a URL that libpq cannot read."""
+    # A password with a slash or an at sign in it is cut at the wrong place, and libpq then
+    # quotes a piece of it.
+    secret = "@" in address or "password" in address
+    reason = "percent-encode special characters in its password" if secret else _reason(error)
+    return ConfigError(f"the PostgreSQL URL cannot be read: {reason}", option="url")
+
+
+def is_conflict(error: StoreUnavailable) -> bool:
+    """Whether running the operation anew at once is the right answer."""
+    cause = error.__cause__
+    return isinstance(cause, psycopg.Error) and cause.sqlstate in _CONFLICTS
+
+
+def is_stale_plan(error: psycopg.Error) -> bool:
+    """Whether a migration has changed a table under a prepared statement."""
+    return isinstance(error, errors.FeatureNotSupported) and (
+        error.diag.source_function == "RevalidateCachedQuery"
+    )
+
+
+def spoils(error: psycopg.Error) -> bool:
+    """Whether a connection that still stands must not be used again after this error."""
+    return (
+        isinstance(error, ServerSilent)
+        # A primary that became a standby: a new connection may find the new primary.
+        or error.sqlstate == "25006"
+        or error.sqlstate in _SHARED_SESSION
+        or is_stale_plan(error)
+    )
+
+
+def may_show(error: psycopg.Error) -> bool:
+    """Whether the driver's error may be chained: it must not quote what users stored."""
+    return not (error.sqlstate or "").startswith(_QUOTES_VALUES)
+
+
+def _unavailable(message: str, unknown: bool, *, silent: bool = False) -> StoreUnavailable:
+    if unknown:
+        message += "; whether the commit landed is not known"
+    return StoreUnavailable(message, commit_unknown=unknown, silent=silent)
+
+
+def _refused(state: str, message: str) -> HoldfastError:
+    if state in _ABSENT or (state == "42883" and "holdfast_" in message):
+        return SchemaMismatch(
+            f"{message}; the tables of Holdfast are missing or older than this code: "
+            "run `holdfast db migrate`"
+        )
+    if state in _SHARED_SESSION:
+        return ConfigError(
+            f"{message}; a transaction pooler seems to stand in between: set pooler=True",
+            option="pooler",
+        )
+    if state.startswith("28"):
+        return ConfigError(message, option="url")
+    return StoreError(message)
+
+
+def _reason(error: psycopg.Error) -> str:
+    primary = error.diag.message_primary
+    if primary:
+        return primary
+    lines = str(error).strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__

@@ -1,0 +1,177 @@
+"""The store's connections: lent to one operation at a time, opened when first needed.
+
+Owns how many there are and which may be lent again. Hand-made rather than psycopg_pool:
+it has no threads of its own, survives a fork, and tells a caller at once why the server
+let nobody in, instead of timing out.
+
+Each call makes at most one attempt to connect, no sooner than the backoff allows. So a
+loop that simply tries again is slowed to the backoff's pace, and a caller learns within
+one attempt that the server is away.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
+from holdfast.store.postgres import fork
+from holdfast.store.postgres.backoff import Backoff
+from holdfast.store.postgres.connection import Opener, OwnConnection
+
+logger = logging.getLogger("holdfast.store")
+
+IDLE_S = 300.0
+"""A connection that nobody needed for so long is closed when the next one comes back."""
+
+
+class Pool:
+    """At most `size` connections."""
+
+    def __init__(self, opener: Opener, size: int, patience: float) -> None:
+        self._opener = opener
+        self._size = size
+        self._patience = patience
+        self._closed = threading.Event()
+        self._start()
+        fork.watch(self)
+
+    def _start(self) -> None:
+        self._changed = threading.Condition()
+        self._all: set[OwnConnection] = set()
+        self._idle: list[tuple[OwnConnection, float]] = []
+        self._opening = 0
+        self._backoff = Backoff()
+
+    def after_fork(self) -> None:
+        """Leave the parent's connections to the parent."""
+        for connection in self._all:
+            fork.abandon(connection)
+        closed = self._closed.is_set()
+        self._closed = threading.Event()
+        if closed:
+            self._closed.set()
+        self._start()
+
+    @contextmanager
+    def connection(self) -> Iterator[OwnConnection]:
+        """Lend a connection for the block."""
+        connection = self.acquire()
+        try:
+            yield connection
+        finally:
+            self.release(connection)
+
+    def acquire(self) -> OwnConnection:
+        """A usable connection; `release` it whatever happens."""
+        fork.settle()
+        return self._take() or self._open()
+
+    def _take(self) -> OwnConnection | None:
+        """An idle connection, or None with the right to open one."""
+        deadline = monotonic() + self._patience
+        with self._changed:
+            while True:
+                if self._closed.is_set():
+                    raise StoreError("this store is closed")
+                while self._idle:
+                    connection, _ = self._idle.pop()
+                    if _usable(connection):
+                        return connection
+                    self._drop(connection)
+                if len(self._all) + self._opening < self._size:
+                    self._opening += 1
+                    return None
+                if not self._changed.wait(deadline - monotonic()):
+                    raise StoreUnavailable(
+                        f"all {self._size} connections to {self._opener.address} were busy for "
+                        f"{self._patience:g} s: raise max_connections"
+                    )
+
+    def _open(self) -> OwnConnection:
+        opened: OwnConnection | None = None
+        try:
+            self._closed.wait(self._backoff.remaining())
+            begun = self._backoff.begin()
+            try:
+                opened = self._opener.open()
+            except HoldfastError as error:
+                if not self._backoff.failing:
+                    logger.warning("%s", error)
+                self._backoff.failed(begun)
+                raise
+            if self._backoff.failing:
+                logger.info("connected to %s again", self._opener.address)
+            self._backoff.succeeded()
+            return opened
+        finally:
+            with self._changed:
+                self._opening -= 1
+                if opened is not None:
+                    self._all.add(opened)
+                else:
+                    self._changed.notify()
+
+    def release(self, connection: OwnConnection) -> None:
+        """Take a connection back; one in a doubtful state is closed."""
+        with self._changed:
+            if connection not in self._all:
+                return
+            if not self._closed.is_set() and _at_rest(connection):
+                now = monotonic()
+                self._idle.append((connection, now))
+                while now - self._idle[0][1] > IDLE_S:
+                    self._drop(self._idle.pop(0)[0])
+            else:
+                self._drop(connection)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Close what is idle; what is lent is closed on its return."""
+        with self._changed:
+            self._closed.set()
+            while self._idle:
+                self._drop(self._idle.pop()[0])
+            self._changed.notify_all()
+
+    def _drop(self, connection: OwnConnection) -> None:
+        self._all.discard(connection)
+        connection.close()
+
+
+def _at_rest(connection: OwnConnection) -> bool:
+    return not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE
+
+
+def _usable(connection: OwnConnection) -> bool:
+    """Whether an idle connection still stands, without asking the server.
+
+    A server that went away has said so by now, or closed the socket. Noticing that here,
+    before anything is sent, keeps a restart between two operations from looking like a
+    commit whose outcome is not known.
+    """
+    try:
+        for _ in range(3):
+            if not readable(connection.fileno()):
+                return not connection.closed
+            # A changed server setting or a TLS ticket; or the end, which this call notices.
+            connection.pgconn.consume_input()
+    except (psycopg.Error, OSError):
+        pass
+    return False
+
+
+def readable(descriptor: int, timeout: float = 0.0) -> bool:
+    """Whether a read from this socket would not block."""
+    if not hasattr(select, "poll"):
+        return bool(select.select([descriptor], [], [], timeout)[0])
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(timeout * 1000))

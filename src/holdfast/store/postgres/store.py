@@ -1,0 +1,143 @@
+"""`PostgresStore`: the engine's face.
+
+Owns the composition: binder, pool, hints, listeners. What a transaction is lives in
+`transaction`, what a failure means in `faults`.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import psycopg
+
+from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.store.migrate import SchemaConnection
+from holdfast.store.op import Channel, Op
+from holdfast.store.postgres import arrays
+from holdfast.store.postgres.binding import Binder
+from holdfast.store.postgres.connection import Opener
+from holdfast.store.postgres.faults import is_conflict, translate
+from holdfast.store.postgres.hint import Limiter, Note
+from holdfast.store.postgres.listener import PollListener, PostgresListener
+from holdfast.store.postgres.pool import Pool
+from holdfast.store.postgres.schema import PostgresSchema
+from holdfast.store.postgres.transaction import Transaction
+from holdfast.store.settings import Engine, StoreSettings
+
+T = TypeVar("T")
+
+_NOTIFY = b"SELECT pg_notify(channel, payload) FROM unnest($1, $2) AS hint (channel, payload)"
+_PROBE = b"""
+SELECT current_setting('server_version'), current_setting('server_encoding'),
+       current_setting('fsync')::boolean, current_setting('synchronous_commit'),
+       current_setting('transaction_read_only')::boolean OR pg_is_in_recovery()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What `holdfast db status` and `doctor` tell about the server."""
+
+    version: str
+    encoding: str
+    fsync: bool
+    synchronous_commit: str
+    read_only: bool
+
+
+class PostgresStore:
+    """Tasks in one schema of one PostgreSQL database."""
+
+    def __init__(
+        self, settings: StoreSettings, *, text: Callable[[str], str] | None = None
+    ) -> None:
+        self._settings = settings
+        self._binder = Binder(settings.schema, text)
+        self._opener = Opener(settings)
+        # One of the connections is the listener's.
+        size = settings.max_connections if settings.pooler else settings.max_connections - 1
+        self._pool = Pool(self._opener, max(1, size), settings.statement_timeout)
+        self._limiter = Limiter(self._notify, settings.schema)
+
+    @property
+    def engine(self) -> Engine:
+        """Which engine this is."""
+        return "postgresql"
+
+    @property
+    def settings(self) -> StoreSettings:
+        """What it was opened with."""
+        return self._settings
+
+    def run(self, op: Op[T]) -> T:
+        """Run one operation in one transaction of its own."""
+        with self._pool.connection() as connection:
+            return Transaction(
+                connection, self._binder, self._limiter, self._opener.begin, op.mode
+            ).run(op)
+
+    def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
+        """Run an operation, made anew after a deadlock or serialisation conflict."""
+        for failed in range(1, tries):
+            try:
+                return self.run(make())
+            except StoreUnavailable as error:
+                if not is_conflict(error):
+                    raise
+            time.sleep(random.uniform(0.0, 0.005 * 2**failed))
+        return self.run(make())
+
+    def hint(self, channel: Channel, queues: Sequence[str] = ()) -> None:
+        """Wake listeners soon, from a thread of the store; never raises."""
+        self._limiter.owe(channel, queues or ("",))
+
+    def listen(self, *channels: Channel) -> PostgresListener | PollListener:
+        """Hear hints on these channels; behind a pooler, only sleep."""
+        if self._settings.pooler:
+            return PollListener()
+        return PostgresListener(self._opener, [self._limiter.name(c) for c in channels])
+
+    def with_schema(self, work: Callable[[SchemaConnection], T], *, lock: bool) -> T:
+        """Run `work` on the schema, in one transaction; with `lock`, alone in the fleet."""
+        with self._pool.connection() as connection:
+            try:
+                with connection.transaction():
+                    schema = PostgresSchema(connection, self._settings.schema)
+                    if lock:
+                        schema.lock()
+                    return work(schema)
+            except psycopg.Error as error:
+                raise translate(
+                    error, doing="looking after the schema", lost=connection.closed
+                ) from error
+
+    def probe(self) -> ServerInfo:
+        """Ask the server about itself."""
+        with self._pool.connection() as connection:
+            try:
+                rows = connection.main.execute(_PROBE, binary=True).rows()
+            except psycopg.Error as error:
+                raise translate(
+                    error, doing="asking for its settings", lost=connection.closed
+                ) from error
+        return ServerInfo(*rows[0])
+
+    def close(self) -> None:
+        """Send what hints are owed and close the connections."""
+        self._limiter.close()
+        self._pool.close()
+
+    def _notify(self, hints: Sequence[Note]) -> None:
+        channels, payloads = zip(*hints, strict=True)
+        try:
+            with self._pool.connection() as connection:
+                connection.main.execute(
+                    _NOTIFY, [arrays.texts(channels), arrays.texts(payloads)], binary=True
+                )
+        except (StoreError, psycopg.Error):
+            # A hint; whoever polls will find the task.
+            pass

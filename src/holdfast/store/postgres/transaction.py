@@ -1,0 +1,150 @@
+"""One operation on one connection: when to BEGIN, when to COMMIT, what a failure means.
+
+Owns the transaction of an `Op`, the knowledge whether its commit was under way, and the
+hints that it did not carry because one had just left.
+
+    READ     no transaction: at READ COMMITTED every statement has its own snapshot anyway
+    ALONE    the first statement commits by itself, in one round trip; the rest only read
+    WRITE    BEGIN, the statements, COMMIT
+
+Statements that need not wait for each other (and BEGIN before the first) leave together
+when the server is far; near by, psycopg's pipeline mode costs more than the round trips
+it saves. Behind a pooler the plan settings live in the transaction, so every write gets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import psycopg
+
+from holdfast.store.op import Channel, Mode, Op, Rows, Statement
+from holdfast.store.postgres import faults
+from holdfast.store.postgres.adapt import NeutralCursor
+from holdfast.store.postgres.binding import Binder, Query
+from holdfast.store.postgres.connection import OwnConnection
+from holdfast.store.postgres.hint import Limiter
+
+T = TypeVar("T")
+
+
+class Transaction:
+    """The run of one operation."""
+
+    def __init__(
+        self,
+        connection: OwnConnection,
+        binder: Binder,
+        limiter: Limiter,
+        begin: bytes,
+        mode: Mode,
+    ) -> None:
+        self._connection = connection
+        self._binder = binder
+        self._limiter = limiter
+        self._owed: list[tuple[Channel, list[str]]] = []
+        self._begin = begin
+        self._alone = mode is Mode.ALONE
+        # What is left to be said before the next statement.
+        self._to_begin = mode is Mode.WRITE or (self._alone and connection.pooled)
+        self._begun = False
+        self._committing = False
+
+    def run(self, op: Op[T]) -> T:
+        """Drive the operation to its end and commit it, or undo it and raise."""
+        try:
+            value = self._drive(op)
+            self._commit()
+        except psycopg.Error as error:
+            raise self._failed(op.name, error) from (error if faults.may_show(error) else None)
+        except BaseException:
+            self._undo()
+            raise
+        for channel, payloads in self._owed:
+            self._limiter.owe(channel, payloads)
+        return value
+
+    def _drive(self, op: Op[T]) -> T:
+        steps = iter(op)
+        answer: Any = None
+        try:
+            while True:
+                asked = steps.send(answer)
+                if isinstance(asked, Statement):
+                    answer = self._ask((asked,))[0]
+                else:
+                    answer = self._ask(asked)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        finally:
+            steps.close()
+
+    def _ask(self, statements: Sequence[Statement]) -> Sequence[Rows]:
+        queries = [self._bind(statement) for statement in statements]
+        if self._alone and not self._to_begin:
+            self._alone = False
+            self._committing = True
+        begin, self._to_begin = self._to_begin, False
+        self._begun = self._begun or begin
+        connection = self._connection
+        if connection.far and len(queries) + begin > 1:
+            answers: Sequence[Rows] = self._ask_together(queries, begin)
+        else:
+            if begin:
+                connection.main.execute(self._begin, prepare=False)
+            answers = [
+                connection.main.execute(query.sql, query.params, binary=True).rows()
+                for query in queries
+            ]
+        self._committing = False
+        return answers
+
+    def _bind(self, statement: Statement) -> Query:
+        hint = statement.hint
+        if hint is None:
+            return self._binder.bind(statement)
+        due = self._limiter.due(hint.channel, hint.queues)
+        owed = [queue for queue in hint.queues if queue not in due]
+        if owed:
+            self._owed.append((hint.channel, owed))
+        return self._binder.bind(statement, due)
+
+    def _ask_together(self, queries: Sequence[Query], begin: bool) -> Sequence[Rows]:
+        cursors = [NeutralCursor(self._connection) for _ in queries]
+        with self._connection.pipeline():
+            if begin:
+                self._connection.main.execute(self._begin, prepare=False)
+            for cursor, query in zip(cursors, queries, strict=True):
+                cursor.execute(query.sql, query.params, binary=True)
+        return [cursor.rows() for cursor in cursors]
+
+    def _commit(self) -> None:
+        if self._begun:
+            self._committing = True
+            self._connection.commit()
+            self._committing = False
+
+    def _failed(self, name: str, error: psycopg.Error) -> Exception:
+        connection = self._connection
+        fatal = error.diag.severity_nonlocalized in ("FATAL", "PANIC")
+        translated = faults.translate(
+            error,
+            doing=f"running {name}",
+            lost=fatal or connection.closed,
+            committing=self._committing,
+        )
+        if fatal or faults.spoils(error):
+            connection.close()
+        else:
+            self._undo()
+        return translated
+
+    def _undo(self) -> None:
+        connection = self._connection
+        try:
+            # Also leaves a statement that an interrupt left half read.
+            connection.rollback()
+        except psycopg.Error:
+            connection.close()

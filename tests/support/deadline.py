@@ -1,0 +1,21 @@
+"""Waiting for a condition in a test: no fixed sleeps, and a clear end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def eventually(condition: Callable[[], T], *, seconds: float = 10.0, what: str = "") -> T:
+    """Call until the answer is true, and return it; fail when that takes too long."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s: {what or condition}")
+        time.sleep(0.005)
