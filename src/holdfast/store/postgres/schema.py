@@ -7,13 +7,21 @@ work done.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import psycopg
 
 from holdfast.core.errors import SchemaMismatch
-from holdfast.store.migrate import Applied, Migration
+from holdfast.store.migrate import Applied, Migration, SchemaConnection
+from holdfast.store.postgres.connection import OwnConnection
 
+T = TypeVar("T")
+
+# Others may take their time under the lock, and so may we: creating an index does. But a table
+# that somebody uses is not waited for, because everybody else would then wait behind us.
+_UNHURRIED = b"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0"
+_POLITE = b"SET LOCAL lock_timeout = '10s'"
 _LOCK = b"SELECT pg_advisory_xact_lock(hashtextextended('holdfast:' || $1, 0))"
 _TABLES = b"""
 SELECT relname FROM pg_class
@@ -80,3 +88,24 @@ class PostgresSchema:
         cursor = psycopg.RawCursor(self._connection)
         cursor.execute(sql, params)
         return cursor.fetchall() if cursor.description else []
+
+
+def on_schema(
+    connection: OwnConnection,
+    schema: str | None,
+    work: Callable[[SchemaConnection], T],
+    *,
+    lock: bool,
+) -> T:
+    """Do `work` in the transaction of this connection; with `lock`, after all others."""
+    if not lock:
+        return work(PostgresSchema(connection, schema))
+    patience, connection.patience = connection.patience, None
+    try:
+        connection.execute(_UNHURRIED, prepare=False)
+        found = PostgresSchema(connection, schema)
+        found.lock()
+        connection.execute(_POLITE, prepare=False)
+        return work(found)
+    finally:
+        connection.patience = patience

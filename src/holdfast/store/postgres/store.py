@@ -16,15 +16,15 @@ import psycopg
 
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.store.migrate import SchemaConnection
-from holdfast.store.op import Channel, Op
+from holdfast.store.op import Channel, Mode, Op
 from holdfast.store.postgres import arrays
 from holdfast.store.postgres.binding import Binder
-from holdfast.store.postgres.connection import Opener
-from holdfast.store.postgres.faults import is_conflict, translate
+from holdfast.store.postgres.connection import Opener, OwnConnection
+from holdfast.store.postgres.faults import is_conflict
 from holdfast.store.postgres.hint import Limiter, Note
 from holdfast.store.postgres.listener import PollListener, PostgresListener
 from holdfast.store.postgres.pool import Pool
-from holdfast.store.postgres.schema import PostgresSchema
+from holdfast.store.postgres.schema import on_schema
 from holdfast.store.postgres.transaction import Transaction
 from holdfast.store.settings import Engine, StoreSettings
 
@@ -76,9 +76,7 @@ class PostgresStore:
     def run(self, op: Op[T]) -> T:
         """Run one operation in one transaction of its own."""
         with self._pool.connection() as connection:
-            return Transaction(
-                connection, self._binder, self._limiter, self._opener.begin, op.mode
-            ).run(op)
+            return self._transaction(connection, op.mode).run(op)
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
         """Run an operation, made anew after a deadlock or serialisation conflict."""
@@ -104,32 +102,25 @@ class PostgresStore:
     def with_schema(self, work: Callable[[SchemaConnection], T], *, lock: bool) -> T:
         """Run `work` on the schema, in one transaction; with `lock`, alone in the fleet."""
         with self._pool.connection() as connection:
-            try:
-                with connection.transaction():
-                    schema = PostgresSchema(connection, self._settings.schema)
-                    if lock:
-                        schema.lock()
-                    return work(schema)
-            except psycopg.Error as error:
-                raise translate(
-                    error, doing="looking after the schema", lost=connection.closed
-                ) from error
+            return self._transaction(connection, Mode.WRITE).run_plain(
+                "migrate", lambda: on_schema(connection, self._settings.schema, work, lock=lock)
+            )
 
     def probe(self) -> ServerInfo:
         """Ask the server about itself."""
         with self._pool.connection() as connection:
-            try:
-                rows = connection.main.execute(_PROBE, binary=True).rows()
-            except psycopg.Error as error:
-                raise translate(
-                    error, doing="asking for its settings", lost=connection.closed
-                ) from error
+            rows = self._transaction(connection, Mode.READ).run_plain(
+                "probe", lambda: connection.main.execute(_PROBE, binary=True).rows()
+            )
         return ServerInfo(*rows[0])
 
     def close(self) -> None:
         """Send what hints are owed and close the connections."""
         self._limiter.close()
         self._pool.close()
+
+    def _transaction(self, connection: OwnConnection, mode: Mode) -> Transaction:
+        return Transaction(connection, self._binder, self._limiter, self._opener.begin, mode)
 
     def _notify(self, hints: Sequence[Note]) -> None:
         channels, payloads = zip(*hints, strict=True)

@@ -14,11 +14,13 @@ it saves. Behind a pooler the plan settings live in the transaction, so every wr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
 
+from holdfast.core.errors import HoldfastError
 from holdfast.store.op import Channel, Mode, Op, Rows, Statement
 from holdfast.store.postgres import faults
 from holdfast.store.postgres.adapt import NeutralCursor
@@ -43,27 +45,42 @@ class Transaction:
         self._connection = connection
         self._binder = binder
         self._limiter = limiter
-        self._owed: list[tuple[Channel, list[str]]] = []
         self._begin = begin
         self._alone = mode is Mode.ALONE
-        # What is left to be said before the next statement.
-        self._to_begin = mode is Mode.WRITE or (self._alone and connection.pooled)
+        self._must_begin = mode is Mode.WRITE or (self._alone and connection.pooled)
         self._begun = False
         self._committing = False
+        self._owed: list[tuple[Channel, list[str]]] = []
 
     def run(self, op: Op[T]) -> T:
         """Drive the operation to its end and commit it, or undo it and raise."""
-        try:
-            value = self._drive(op)
-            self._commit()
-        except psycopg.Error as error:
-            raise self._failed(op.name, error) from (error if faults.may_show(error) else None)
-        except BaseException:
-            self._undo()
-            raise
+        value = self._perform(op.name, partial(self._drive, op))
         for channel, payloads in self._owed:
             self._limiter.owe(channel, payloads)
         return value
+
+    def run_plain(self, name: str, work: Callable[[], T]) -> T:
+        """The same for work that uses the connection itself."""
+
+        def begin_and_work() -> T:
+            self._begun = True
+            self._connection.main.execute(self._begin, prepare=False)
+            return work()
+
+        return self._perform(name, begin_and_work)
+
+    def _perform(self, name: str, work: Callable[[], T]) -> T:
+        try:
+            value = work()
+            if self._begun:
+                self._committing = True
+                self._connection.commit()
+            return value
+        except psycopg.Error as error:
+            raise self._failed(name, error) from (error if faults.may_show(error) else None)
+        except BaseException:
+            self._undo()
+            raise
 
     def _drive(self, op: Op[T]) -> T:
         steps = iter(op)
@@ -83,23 +100,28 @@ class Transaction:
 
     def _ask(self, statements: Sequence[Statement]) -> Sequence[Rows]:
         queries = [self._bind(statement) for statement in statements]
-        if self._alone and not self._to_begin:
-            self._alone = False
-            self._committing = True
-        begin, self._to_begin = self._to_begin, False
+        begin = self._must_begin and not self._begun
         self._begun = self._begun or begin
+        self._committing, self._alone = self._alone and not self._begun, False
         connection = self._connection
         if connection.far and len(queries) + begin > 1:
             answers: Sequence[Rows] = self._ask_together(queries, begin)
         else:
+            cursor = connection.main
             if begin:
-                connection.main.execute(self._begin, prepare=False)
-            answers = [
-                connection.main.execute(query.sql, query.params, binary=True).rows()
-                for query in queries
-            ]
+                cursor.execute(self._begin, prepare=False)
+            answers = [cursor.execute(q.sql, q.params, binary=True).rows() for q in queries]
         self._committing = False
         return answers
+
+    def _ask_together(self, queries: Sequence[Query], begin: bool) -> Sequence[Rows]:
+        cursors = [NeutralCursor(self._connection) for _ in queries]
+        with self._connection.pipeline():
+            if begin:
+                self._connection.main.execute(self._begin, prepare=False)
+            for cursor, query in zip(cursors, queries, strict=True):
+                cursor.execute(query.sql, query.params, binary=True)
+        return [cursor.rows() for cursor in cursors]
 
     def _bind(self, statement: Statement) -> Query:
         hint = statement.hint
@@ -111,22 +133,7 @@ class Transaction:
             self._owed.append((hint.channel, owed))
         return self._binder.bind(statement, due)
 
-    def _ask_together(self, queries: Sequence[Query], begin: bool) -> Sequence[Rows]:
-        cursors = [NeutralCursor(self._connection) for _ in queries]
-        with self._connection.pipeline():
-            if begin:
-                self._connection.main.execute(self._begin, prepare=False)
-            for cursor, query in zip(cursors, queries, strict=True):
-                cursor.execute(query.sql, query.params, binary=True)
-        return [cursor.rows() for cursor in cursors]
-
-    def _commit(self) -> None:
-        if self._begun:
-            self._committing = True
-            self._connection.commit()
-            self._committing = False
-
-    def _failed(self, name: str, error: psycopg.Error) -> Exception:
+    def _failed(self, name: str, error: psycopg.Error) -> HoldfastError:
         connection = self._connection
         fatal = error.diag.severity_nonlocalized in ("FATAL", "PANIC")
         translated = faults.translate(
@@ -144,7 +151,8 @@ class Transaction:
     def _undo(self) -> None:
         connection = self._connection
         try:
-            # Also leaves a statement that an interrupt left half read.
+            # Nothing to do outside a transaction; fails on a statement that an interrupt left
+            # half read.
             connection.rollback()
         except psycopg.Error:
             connection.close()
