@@ -1,0 +1,1 @@
+"""The SQLite engine: one file, many processes, nothing to set up."""

@@ -1,0 +1,225 @@
+"""Neutral parameters in SQLite's types, bound by position.
+
+Owns the translation of one `Statement` into what a connection executes. Runs for
+every row that is sent and every batch that is finished, so it decides once for
+each statement what there is to convert, and then only converts. Never reads the
+clock and never touches a connection.
+
+    bytes(16)             36 characters, dashed        bool         0 or 1
+    At                    integer                      Uuids        JSON of dashed texts
+    Texts, Ints, Keys     JSON                         Changes      see `Changes`
+    dict                  JSON                         Table        one tuple of values a row
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from json import JSONEncoder
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from holdfast.core.errors import StoreError
+from holdfast.store.op import (
+    At,
+    Changes,
+    Column,
+    Ints,
+    Keys,
+    Row,
+    Statement,
+    Table,
+    Texts,
+    Uuids,
+)
+
+NOW = "now"
+
+_TOKEN = re.compile(
+    r"""'(?:[^']|'')*'          # a string
+      | "(?:[^"]|"")*"          # a quoted name
+      | --[^\n]*                # a comment
+      | /\*.*?\*/               # the other comment
+      | (?<![:\w]):([A-Za-z_]\w*)""",
+    re.VERBOSE | re.DOTALL,
+)
+_json = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Call(NamedTuple):
+    """One execution: a text with its values, or with one set of values a row."""
+
+    sql: str
+    values: Row | None
+    rows: Sequence[Row] = ()
+
+
+class Binder:
+    """Binds statements by name; remembers what it has prepared."""
+
+    def __init__(self, texts: Callable[[str], Sequence[str]]) -> None:
+        self._texts = texts
+        self._prepared: dict[str, tuple[Prepared, ...]] = {}
+
+    def bind(self, statement: Statement, now: int) -> list[Call]:
+        """What to execute, in order; the rows of the last are the answer."""
+        prepared = self._prepared.get(statement.name)
+        if prepared is None:
+            prepared = tuple(map(prepare, self._texts(statement.name)))
+            self._prepared[statement.name] = prepared
+        table = statement.table
+        return [
+            Call(one.sql, bind(one, statement.params, now))
+            if table is None or not names_column(one, table)
+            else Call(one.sql, None, bind_rows(one, table, statement.params, now))
+            for one in prepared
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One SQL text with numbered parameters, and the names that belong to the numbers."""
+
+    sql: str
+    names: tuple[str, ...]
+    wants_now: bool
+
+
+def prepare(sql: str) -> Prepared:
+    """Number the parameters of a text, so that both libraries can bind plain tuples."""
+    numbers: dict[str, int] = {}
+
+    def number(found: re.Match[str]) -> str:
+        name = found.group(1)
+        if name is None:
+            return found.group()
+        return f"?{numbers.setdefault(name, len(numbers) + 1)}"
+
+    text = _TOKEN.sub(number, sql)
+    return Prepared(text, tuple(numbers), NOW in numbers)
+
+
+def bind(prepared: Prepared, params: Mapping[str, Any], now: int) -> Row:
+    """The values of one execution."""
+    try:
+        return tuple(
+            [
+                now if name == NOW and name not in params else value(params[name])
+                for name in prepared.names
+            ]
+        )
+    except KeyError as missing:
+        raise StoreError(f"no value for the parameter {missing} of: {prepared.sql}") from None
+
+
+def bind_rows(
+    prepared: Prepared, table: Table, params: Mapping[str, Any], now: int
+) -> Sequence[Row]:
+    """The values of one execution for each row of a table.
+
+    A parameter is a column of the table if there is one of its name, otherwise it is
+    the same for all rows.
+    """
+    columns = list(table.columns)
+    rows = _convert(table)
+    places: list[int] = []
+    shared: list[Any] = []
+    for name in prepared.names:
+        if name in table.columns:
+            places.append(columns.index(name))
+        else:
+            places.append(len(columns) + len(shared))
+            shared += bind(Prepared(prepared.sql, (name,), name == NOW), params, now)
+    if places == list(range(len(columns))):
+        return rows
+    extra = tuple(shared)
+    if len(places) == 1:
+        return [((*row, *extra)[places[0]],) for row in rows]
+    pick = itemgetter(*places)
+    return [pick((*row, *extra)) for row in rows]
+
+
+def names_column(prepared: Prepared, table: Table) -> bool:
+    """Whether the text mentions a column of the table, and so runs for each of its rows."""
+    return any(name in table.columns for name in prepared.names)
+
+
+def value(given: Any) -> Any:
+    """One parameter."""
+    convert = _CONVERT.get(type(given))
+    return given if convert is None else convert(given)
+
+
+def dashed(raw: bytes) -> str:
+    """A uuid as SQLite stores it."""
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _uuid(raw: bytes) -> str | bytes:
+    return dashed(raw) if len(raw) == 16 else raw
+
+
+def _uuids(batch: Iterable[bytes]) -> str:
+    texts = '","'.join([dashed(raw) for raw in batch])
+    return f'["{texts}"]' if texts else "[]"
+
+
+def _integers(batch: Iterable[int]) -> str:
+    return f"[{','.join(map(str, batch))}]"
+
+
+def _keys(batch: Iterable[bytes | int]) -> str:
+    return _json([dashed(key) if isinstance(key, bytes) else key for key in batch])
+
+
+def _changes(changes: Changes) -> str:
+    # Nearly every change of a batch carries the token of the same claim.
+    tokens: dict[bytes, str] = {}
+    found: list[list[Any]] = []
+    for key, token, fields in changes.rows:
+        text = tokens.get(token)
+        if text is None:
+            text = tokens[token] = dashed(token)
+        row: list[Any] = [dashed(key) if isinstance(key, bytes) else key, text]
+        if isinstance(fields, Mapping):
+            row.append(fields)
+        else:
+            row += [dashed(field) if isinstance(field, bytes) else field for field in fields]
+        found.append(row)
+    return _json(found)
+
+
+def _plain(field: Any) -> Any:
+    return dashed(field) if isinstance(field, bytes) else field
+
+
+_CONVERT: dict[type, Callable[[Any], Any]] = {
+    bytes: _uuid,
+    At: int,
+    bool: int,
+    Uuids: _uuids,
+    Texts: _json,
+    Ints: _integers,
+    Keys: _keys,
+    Changes: _changes,
+    dict: _json,
+}
+
+
+def _convert(table: Table) -> Sequence[Row]:
+    """The rows with their uuids as text; everything else is bound as it is."""
+    places = [place for place, kind in enumerate(table.columns.values()) if kind is Column.UUID]
+    if not places:
+        return table.rows
+    rows: list[Row] = []
+    for row in table.rows:
+        values = list(row)
+        for place in places:
+            raw = values[place]
+            if raw is not None:
+                text = raw.hex()
+                values[place] = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        rows.append(tuple(values))
+    return rows

@@ -1,0 +1,318 @@
+"""The connections of one store in this process: one that writes, a few that read.
+
+Owns their opening, their settings, and their life: handed out to one thread at a
+time, closed before a fork and opened again on both sides, given up when they broke
+or when the file was replaced under them. Never decides about transactions.
+
+Invariant: while a fork happens no connection to a file is open in this process. A
+thread that is using one is waited for, a moment, since transactions are short; if
+it takes too long the fork goes ahead, and the *child* refuses to use the file,
+because SQLite in it would believe in locks that only the parent holds.
+
+A database in memory is one connection for everything. It survives a fork as a copy.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from threading import get_ident
+from time import monotonic
+
+from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.store.settings import SqliteDriver, StoreSettings
+from holdfast.store.sqlite import fault, forks, guard, library
+from holdfast.store.sqlite.driver import Connection, Driver, load, warn_if_vulnerable
+
+_LOOK_SECONDS = 0.5
+_FORK_PATIENCE = 10.0
+_WAL_LIMIT = 64 * 1024 * 1024
+_CACHE_KIB = 16 * 1024
+_CHECKPOINT_PAGES = 1_000
+
+
+class Connections:
+    """Connections to the file at `path`, which is resolved, or to memory."""
+
+    def __init__(self, settings: StoreSettings, path: str) -> None:
+        self._settings = settings
+        self._path = path
+        self._in_memory = path == fault.MEMORY
+        self._limit = max(1, settings.max_connections - 1)
+        self._driver: Driver | None = None
+        self._file: library.Identity | None = None
+        self._files: dict[Connection, library.Identity] = {}
+        self._looked = 0.0
+        self._changed = threading.Condition(threading.Lock())
+        self._inside: set[int] = set()
+        self._shut = False
+        self._closed = False
+        self._lost_in_fork = False
+        self._writer: Connection | None = None
+        self._readers: list[Connection] = []
+        self._reading = 0
+        self._waiting = 0
+        self._watching = threading.Lock()
+        self._watcher: Connection | None = None
+        self._watchers = 0
+        forks.join(self)
+
+    @property
+    def driver(self) -> Driver:
+        """The library in use; chosen when the first connection is opened."""
+        if self._driver is None:
+            wanted = self._settings.driver
+            name: SqliteDriver = (
+                (wanted or "apsw") if self._in_memory else library.choose(self._path, wanted)
+            )
+            driver = load(name)
+            guard.check_library(driver)
+            self._driver = driver
+        return self._driver
+
+    def take_writer(self) -> Connection:
+        """The writing connection, for whoever has the turn; give it back soon."""
+        self._go_in()
+        try:
+            connection, self._writer = self._writer, None
+            return connection or self._open(busy_timeout=0.0)
+        except BaseException:
+            self._go_out()
+            raise
+
+    def give_writer(self, connection: Connection) -> None:
+        try:
+            if self._is_good(connection) and self._writer is None:
+                self._writer = connection
+            else:
+                self._close(connection)
+        finally:
+            self._go_out()
+
+    def take_reader(self, timeout: float) -> Connection:
+        """A connection that only reads; give it back soon."""
+        if self._in_memory:
+            return self.take_writer()
+        self._go_in(reading=True, timeout=timeout)
+        try:
+            if self._readers:
+                return self._readers.pop()
+            connection = self._open(busy_timeout=self._settings.lock_timeout)
+            connection.execute("PRAGMA query_only = 1")
+            return connection
+        except BaseException:
+            self._go_out(reading=True)
+            raise
+
+    def give_reader(self, connection: Connection) -> None:
+        if self._in_memory:
+            self.give_writer(connection)
+            return
+        try:
+            if self._is_good(connection):
+                self._readers.append(connection)
+            else:
+                self._close(connection)
+        finally:
+            self._go_out(reading=True)
+
+    def data_version(self) -> object:
+        """Something that differs from last time if anyone may have committed since."""
+        if self._in_memory:
+            return None
+        with self._watching:
+            self._go_in()
+            try:
+                watcher, self._watcher = self._watcher, None
+                if watcher is None:
+                    watcher = self._open(busy_timeout=self._settings.lock_timeout)
+                    self._watchers += 1
+                ((version,),) = watcher.execute("PRAGMA data_version")
+                if self._is_good(watcher):
+                    self._watcher = watcher
+                else:
+                    self._close(watcher)
+                # Numbers of two connections cannot be compared.
+                return self._watchers, version
+            finally:
+                self._go_out()
+
+    def close(self) -> None:
+        """Wait for those who are inside, then close everything."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._inside, timeout=self._settings.lock_timeout)
+            self._close_idle()
+
+    def before_fork(self) -> None:
+        if self._shut_door() and not self._in_memory:
+            with self._changed:
+                self._close_idle()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        if in_child:
+            self._changed = threading.Condition(threading.Lock())
+            self._start_in_child()
+        with self._changed:
+            self._shut = False
+            self._changed.notify_all()
+
+    def _shut_door(self) -> bool:
+        """Let nobody in, and wait until all are out; False if that took too long."""
+        me = get_ident()
+        with self._changed:
+            self._shut = True
+            return self._changed.wait_for(lambda: not self._inside - {me}, _FORK_PATIENCE) and (
+                me not in self._inside
+            )
+
+    def _start_in_child(self) -> None:
+        self._inside.clear()
+        self._reading = self._waiting = 0
+        self._watching = threading.Lock()
+        if self._files:
+            # Neither used nor closed: either would act on the parent's locks.
+            _ABANDONED.extend(self._files)
+            self._files.clear()
+            self._readers.clear()
+            self._writer = self._watcher = None
+            self._lost_in_fork = True
+
+    def _go_in(self, *, reading: bool = False, timeout: float | None = None) -> None:
+        with self._changed:
+            if self._barred or (reading and self._reading >= self._limit):
+                self._queue(reading, timeout)
+            self._inside.add(get_ident())
+            self._reading += reading
+        try:
+            self._look()
+        except BaseException:
+            self._go_out(reading=reading)
+            raise
+
+    def _queue(self, reading: bool, timeout: float | None) -> None:
+        def free() -> bool:
+            full = reading and self._reading >= self._limit
+            return self._closed or not (self._shut or full)
+
+        self._check_usable()
+        self._waiting += 1
+        try:
+            ready = self._changed.wait_for(free, timeout)
+        finally:
+            self._waiting -= 1
+        self._check_usable()
+        if not ready:
+            raise StoreUnavailable(
+                f"all {self._limit} reading connections to {self._path} were busy for "
+                f"{timeout:g} s: repeat the call, or raise max_connections"
+            )
+
+    def _go_out(self, *, reading: bool = False) -> None:
+        with self._changed:
+            self._inside.discard(get_ident())
+            self._reading -= reading
+            if self._waiting or self._barred:
+                self._changed.notify_all()
+
+    @property
+    def _barred(self) -> bool:
+        return self._shut or self._closed or self._lost_in_fork
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise StoreError(f"the store on {self._path} is closed")
+        if self._lost_in_fork:
+            raise StoreError(
+                f"this process was forked while its parent was using {self._path}, and without "
+                "time to close it: SQLite cannot be used here; fork when no other thread is "
+                "writing, or start the process by spawn"
+            )
+
+    def _look(self) -> None:
+        """Notice, twice a second, that the file is not the one that was opened."""
+        if self._file is None or monotonic() - self._looked < _LOOK_SECONDS:
+            return
+        self._looked = monotonic()
+        try:
+            found = library.identity(self._path)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"{self._path} has vanished while this process had it open ({error.strerror}): "
+                "put it back, or restart to begin with a new one"
+            ) from error
+        if found != self._file:
+            # SQLite notices too, and so leaves the new file's -wal alone when it closes.
+            with self._changed:
+                self._file = found
+                self._close_idle()
+
+    def _is_good(self, connection: Connection) -> bool:
+        if connection.broken or self._closed:
+            return False
+        return self._in_memory or self._files.get(connection) == self._file
+
+    def _open(self, busy_timeout: float) -> Connection:
+        driver = self.driver
+        if self._in_memory:
+            return driver.open(self._path, busy_timeout)
+        try:
+            file = library.enlist(self._path, driver.library)
+        except OSError as error:
+            raise StoreUnavailable(fault.cannot_open(self._path)) from error
+        try:
+            connection = driver.open(self._path, busy_timeout)
+        except BaseException:
+            library.discharge(file)
+            raise
+        self._files[connection] = file
+        self._file = self._file or file
+        try:
+            self._configure(connection)
+        except BaseException:
+            self._close(connection)
+            raise
+        return connection
+
+    def _configure(self, connection: Connection) -> None:
+        pages = 0 if warn_if_vulnerable(self.driver) else _CHECKPOINT_PAGES
+        settings = {
+            "synchronous": "FULL" if self._settings.durable else "NORMAL",
+            "wal_autocheckpoint": pages,
+            "journal_size_limit": _WAL_LIMIT,
+            "cache_size": -_CACHE_KIB,
+            "temp_store": "MEMORY",
+            "mmap_size": 0,
+            "foreign_keys": 0,
+        }
+        if sys.platform == "darwin":
+            settings["fullfsync"] = 1
+        for name, value in settings.items():
+            connection.execute(f"PRAGMA {name} = {value}")
+
+    def _close_idle(self) -> None:
+        idle = [*self._readers, self._writer, self._watcher]
+        self._readers.clear()
+        self._writer = self._watcher = None
+        for connection in idle:
+            if connection is not None:
+                self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        if not self._in_memory and connection not in self._files:
+            # Inherited through a fork in the middle of its use.
+            _ABANDONED.append(connection)
+            return
+        file = self._files.pop(connection, None)
+        try:
+            connection.close()
+        except StoreError:
+            _ABANDONED.append(connection)
+            return
+        if file is not None:
+            library.discharge(file)
+
+
+# Connections that must not be closed; kept so that their destructors do not close them either.
+_ABANDONED: list[Connection] = []

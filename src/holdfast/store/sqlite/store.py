@@ -1,0 +1,273 @@
+"""`SqliteStore`: tasks in one SQLite file.
+
+Owns the transaction: whoever writes waits for the turn, begins IMMEDIATE, runs the
+operation, commits, and only then rings the doorbell. Readers never wait for writers.
+Nobody who calls this sees "database is locked".
+
+Failure: whatever goes wrong between BEGIN and COMMIT rolls back and leaves the turn.
+A program that writes without taking turns is met by trying again, a little later
+each time, until `lock_timeout`; then the error says who it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from holdfast.core.errors import StoreError
+from holdfast.store import statement
+from holdfast.store.migrate import SchemaConnection
+from holdfast.store.op import Channel, Mode, Op, drive
+from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
+from holdfast.store.sqlite import doorbell, fault, forks, guard, turnstile
+from holdfast.store.sqlite.binding import Binder
+from holdfast.store.sqlite.clock import Clock
+from holdfast.store.sqlite.connections import Connections
+from holdfast.store.sqlite.driver import Connection, is_vulnerable
+from holdfast.store.sqlite.listener import Listener
+from holdfast.store.sqlite.outsider import Patience
+from holdfast.store.sqlite.schema import SqliteSchema
+from holdfast.store.sqlite.session import Session
+
+T = TypeVar("T")
+
+Work: TypeAlias = Callable[[Session, Connection], T]
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """What `holdfast db status` and `doctor` tell about the file."""
+
+    path: str
+    library: SqliteDriver
+    version: str
+    checkpoints: bool
+    """False: this library must not checkpoint (see `driver.is_vulnerable`)."""
+    journal_mode: str
+    bytes: int
+    wal_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How far a checkpoint came: pages in the WAL, and those of them in the database."""
+
+    wal_pages: int
+    copied_pages: int
+
+
+class SqliteStore:
+    """One SQLite file, or one database in memory. Opened by the first use."""
+
+    def __init__(
+        self, settings: StoreSettings, *, texts: Callable[[str], Sequence[str]] | None = None
+    ) -> None:
+        self._settings = settings
+        self._in_memory = settings.in_memory
+        self.path = fault.MEMORY if settings.in_memory else guard.resolve(settings)
+        self._binder = Binder(texts or statement.texts)
+        self.clock = Clock(settings.clock)
+        self._connections = Connections(settings, self.path)
+        self._doorbell = doorbell.of(self.path)
+        self._turns: turnstile.Turns = (
+            turnstile.PrivateTurns() if settings.in_memory else turnstile.of(self.path)
+        )
+        self._is_open = False
+
+    @property
+    def engine(self) -> Engine:
+        """Which engine this is."""
+        return "sqlite"
+
+    @property
+    def settings(self) -> StoreSettings:
+        """What it was made with."""
+        return self._settings
+
+    def run(self, op: Op[T]) -> T:
+        """Run one operation in one transaction of its own."""
+        self._open()
+        if op.mode is Mode.READ:
+            return self._read(lambda session, _: drive(op, session.execute))
+        value, hints = self._write(lambda session, _: (drive(op, session.execute), session.hints))
+        for hint in hints:
+            self._doorbell.ring(hint.channel, hint.queues)
+        return value
+
+    def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
+        """Run an operation; one writer at a time meets no conflict that a repetition cures."""
+        del tries
+        return self.run(make())
+
+    def with_schema(self, work: Callable[[SchemaConnection], T], *, lock: bool) -> T:
+        """Run `work` on the schema in one transaction; without `lock` it only reads."""
+        self._open()
+        if not lock:
+            return self._read(lambda session, raw: work(SqliteSchema(raw, session.now)))
+        return self._write(lambda session, raw: work(SqliteSchema(raw, session.now)))
+
+    def hint(self, channel: Channel, queues: Sequence[str] = ()) -> None:
+        """Wake listeners now. Best effort; never raises."""
+        self._doorbell.ring(channel, queues)
+
+    def listen(self, *channels: Channel) -> Listener:
+        """Hear hints on these channels from now on."""
+        self._open()
+        return self._doorbell.listen(self._connections.data_version, *channels)
+
+    def checkpoint(self) -> Checkpoint | None:
+        """Copy the WAL into the database; None where that is not ours to do.
+
+        The bulk is copied while others write. What they added meanwhile is little, and is
+        copied inside a turn, so that the next writer can begin the WAL anew: without a
+        moment in which all is copied it would grow for as long as there is load.
+        """
+        self._open()
+        if self._in_memory or is_vulnerable(self._connections.driver.version):
+            return None
+        reader = self._connections.take_reader(self._settings.lock_timeout)
+        try:
+            found = _checkpoint(reader)
+        finally:
+            self._connections.give_reader(reader)
+        if found.copied_pages >= found.wal_pages:
+            return found
+        self._turns.enter(self._settings.lock_timeout)
+        try:
+            writer = self._connections.take_writer()
+            try:
+                return _checkpoint(writer)
+            finally:
+                self._connections.give_writer(writer)
+        finally:
+            self._turns.leave()
+
+    def probe(self) -> FileInfo:
+        """What there is to know about the file."""
+        self._open()
+        driver = self._connections.driver
+        connection = self._connections.take_reader(self._settings.lock_timeout)
+        try:
+            ((mode,),) = connection.execute("PRAGMA journal_mode")
+        finally:
+            self._connections.give_reader(connection)
+        return FileInfo(
+            path=self.path,
+            library=driver.library,
+            version=".".join(map(str, driver.version)),
+            checkpoints=not is_vulnerable(driver.version),
+            journal_mode=mode,
+            bytes=_size(self.path),
+            wal_bytes=_size(f"{self.path}-wal"),
+        )
+
+    def close(self) -> None:
+        """Close the connections; whoever uses the store afterwards is refused."""
+        self._connections.close()
+
+    def _open(self) -> None:
+        """Check the place, make the file if it is new, put it into WAL mode. Once."""
+        forks.settle()
+        if self._is_open:
+            return
+        if not self._in_memory:
+            allowed = self._settings.allow_network_filesystem
+            guard.check_place(self.path, allow_network=allowed)
+            guard.create(self.path)
+        timeout = self._settings.lock_timeout
+        self._turns.enter(timeout)
+        try:
+            patience = Patience(self.path, timeout)
+            while not self._is_open:
+                try:
+                    self._adopt()
+                except fault.Busy:
+                    patience.wait()
+        finally:
+            self._turns.leave()
+
+    def _adopt(self) -> None:
+        connection = self._connections.take_writer()
+        try:
+            guard.adopt(connection, self.path)
+            self.clock.recall(connection)
+            self._is_open = True
+        finally:
+            self._connections.give_writer(connection)
+
+    def _write(self, work: Work[T]) -> T:
+        self._turns.enter(self._settings.lock_timeout)
+        try:
+            connection = self._begin()
+            try:
+                return self._transact(connection, work)
+            finally:
+                self._connections.give_writer(connection)
+        finally:
+            self._turns.leave()
+
+    def _begin(self) -> Connection:
+        """Begin a write transaction; outsiders who write are waited for, without a connection."""
+        patience: Patience | None = None
+        while True:
+            connection = self._connections.take_writer()
+            begun = False
+            try:
+                begun = connection.begin_immediate()
+            finally:
+                if not begun:
+                    self._connections.give_writer(connection)
+            if begun:
+                return connection
+            patience = patience or Patience(self.path, self._settings.lock_timeout)
+            patience.wait()
+
+    def _transact(self, connection: Connection, work: Work[T]) -> T:
+        process = forks.this_process()
+        try:
+            session = Session(connection, self._binder, self.clock.exchange(connection))
+            value = work(session, connection)
+            if process != forks.settle():
+                raise StoreError("the process was forked inside a transaction; it is the parent's")
+            connection.commit()
+        except BaseException:
+            _roll_back(connection)
+            raise
+        return value
+
+    def _read(self, work: Work[T]) -> T:
+        if self._in_memory:
+            self._turns.enter(self._settings.lock_timeout)
+        try:
+            connection = self._connections.take_reader(self._settings.lock_timeout)
+            try:
+                connection.begin_read()
+                return work(Session(connection, self._binder, self.clock.now()), connection)
+            finally:
+                _roll_back(connection)
+                self._connections.give_reader(connection)
+        finally:
+            if self._in_memory:
+                self._turns.leave()
+
+
+def _roll_back(connection: Connection) -> None:
+    if connection.in_transaction:
+        try:
+            connection.rollback()
+        except StoreError:
+            connection.broken = True
+
+
+def _checkpoint(connection: Connection) -> Checkpoint:
+    ((_, pages, copied),) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    return Checkpoint(max(pages, 0), max(copied, 0))
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
