@@ -10,7 +10,8 @@ caller then asks `release_token`, which gives back whatever the claim had taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from holdfast.core.records import (
@@ -18,6 +19,7 @@ from holdfast.core.records import (
     LOST,
     Answer,
     Claimed,
+    ClaimedTask,
     Landing,
     Position,
 )
@@ -93,6 +95,49 @@ def claim(
     # RETURNING keeps no order.
     tasks.sort(key=lambda task: (task.priority, task.enqueued_at, task.id))
     return Claimed(token, tasks)
+
+
+class Request(NamedTuple):
+    """One claim to be made."""
+
+    token: bytes
+    worker_id: str
+    queue: str
+    known: Sequence[str]
+    wanted: int
+    lease_us: int
+    after: Position = HEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one `turn` did."""
+
+    started: dict[Key, Landing] = field(default_factory=dict)
+    claimed: Sequence[ClaimedTask] = ()
+
+
+@writes
+def turn(
+    begins: Sequence[Begin],
+    request: Request | None,
+    *,
+    hostname: str,
+    begin_now: Callable[[Sequence[ClaimedTask]], Sequence[Begin]],
+) -> Steps[Turn]:
+    """Start what was claimed before, claim more, and start of that what has a free child: one
+    commit, whether the worker is idle (claim and start at once) or busy (start the last
+    batch, claim the next)."""
+    started: dict[Key, Landing] = {}
+    if begins:
+        started = yield from start(begins, hostname=hostname)
+    if request is None:
+        return Turn(started)
+    claimed = yield from claim(**request._asdict())
+    at_once = begin_now(claimed.tasks) if claimed.tasks else ()
+    if at_once:
+        started |= yield from start(at_once, hostname=hostname)
+    return Turn(started, claimed.tasks)
 
 
 @reads

@@ -19,7 +19,7 @@ from holdfast.core.lifecycle import Verb
 from holdfast.core.outcome import Change
 from holdfast.core.records import BUSY, LOST, NO_USAGE, Answer, Landing, Usage
 from holdfast.core.status import TaskStatus
-from holdfast.store import rows
+from holdfast.store import rows, stats
 from holdfast.store.claims import lockable
 from holdfast.store.dependents import ended_steps, resolve
 from holdfast.store.endings import CANCELLED
@@ -36,6 +36,7 @@ from holdfast.store.op import (
     Statement,
     Steps,
     Table,
+    reads,
 )
 
 _DONE = Hint(Channel.DONE)
@@ -132,6 +133,45 @@ def end_steps(endings: Sequence[Ending], skip_locked: bool = False) -> Steps[dic
     yield from resolve(ended_steps(ended, id=1, status=2, workflow_id=9))
     yield from _hints(ended, queues)
     return answers
+
+
+def finish(
+    completions: Sequence[Completion],
+    endings: Sequence[Ending],
+    tallies: Sequence[stats.Tally] = (),
+    *,
+    skip_locked: bool = False,
+) -> Op[dict[Key, Landing]]:
+    """Everything a worker has to write about ended runs, in one transaction."""
+    if not endings and not tallies:
+        return complete(completions, skip_locked=skip_locked)
+    return Op(_finish(completions, endings, tallies, skip_locked), Mode.WRITE, "finish")
+
+
+def _finish(
+    completions: Sequence[Completion],
+    endings: Sequence[Ending],
+    tallies: Sequence[stats.Tally],
+    skip_locked: bool,
+) -> Steps[dict[Key, Landing]]:
+    answers: dict[Key, Landing] = {}
+    if completions:
+        answers |= yield from _complete(completions, skip_locked)
+    if endings:
+        answers |= yield from end_steps(endings, skip_locked)
+    if tallies:
+        yield from stats.add(tallies)
+    return answers
+
+
+@reads
+def ended_under(claims: Sequence[tuple[Key, bytes]]) -> Steps[set[tuple[Key, bytes]]]:
+    """Which of these claims ended in an attempt row: how a worker whose finish got no answer
+    learns that it had landed."""
+    found = yield Statement(
+        "ended_under", {"changes": Changes([(key, token, ()) for key, token in claims])}
+    )
+    return {(_key(row), rows.uuid(row[1])) for row in found}
 
 
 def _hints(ended: Rows, queues: set[str]) -> Steps[None]:

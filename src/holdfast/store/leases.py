@@ -153,6 +153,36 @@ def recover(
     )
 
 
+@writes
+def give_up(
+    token: bytes, interrupted: Change, *, keys: Sequence[Key] | None = None
+) -> Steps[list[Key]]:
+    """Give back tasks of an own lease whose claim or start got no answer.
+
+    Whatever of it landed is undone at no cost: CLAIMED is released, RUNNING is interrupted
+    (nothing was handed to a child). Without `keys`, the whole lease goes. Returns the tasks
+    that were given back.
+    """
+    lease = yield Statement("lease_keys", {"token": token})
+    if not lease:
+        return []
+    wanted = rows.keys(lease[0][1]) if keys is None else list(keys)
+    leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(wanted)})
+    holds = [Hold(_key(row[0]), token) for row in leased if row[2] == TaskStatus.CLAIMED]
+    endings = [
+        Ending(_key(row[0]), token, interrupted, pid=row[9], worker_id=row[10])
+        for row in leased
+        if row[2] == TaskStatus.RUNNING
+    ]
+    if holds:
+        yield from release(holds, queues={row[13] for row in leased})
+    if endings:
+        yield from end_steps(endings)
+    if keys is None:
+        yield Statement("clean_leases", {"tokens": Uuids([token])})
+    return [hold.key for hold in holds] + [ending.key for ending in endings]
+
+
 def _decided(
     decide: Callable[[Abandoned], Change], key: Key, token: bytes, row: Row
 ) -> Ending | None:

@@ -1,0 +1,1 @@
+"""Children: making them, handing them tasks, hearing from them, ending them."""

@@ -1,0 +1,292 @@
+"""What supervisor, template and children say to each other.
+
+Owns the messages and their framing: a four-byte length, then msgpack. Nothing is pickled,
+and no message names a class to import. Small integers name things on the wire: a *slot*
+is one task handed to one child, a *ticket* one question and its answer.
+
+    supervisor → template   Fork, Forget
+    template → supervisor   Manifest, Broken, Forked, Died
+    supervisor → child      Run, Withdraw, Cancel, Stack, Answer, Rang, Leave
+    child → supervisor      Hello, Done, Withdrawn, Said, Note, Stacked, Ask
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Kind: TypeAlias = Literal["process", "thread", "async"]
+Why: TypeAlias = Literal["cancel", "timeout", "silence", "shutdown", "lost"]
+"""Why running code is ended: what its outcome will be decided from."""
+
+_LENGTH = struct.Struct("!I")
+MAX_FRAME = 256 * 1024 * 1024
+
+
+class Message(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """One message; array-like, because field names on the wire cost and tell nothing."""
+
+
+# --- supervisor ↔ template -----------------------------------------------------------------
+
+
+class KnownTask(msgspec.Struct, frozen=True, array_like=True):
+    """One task of the application, as the supervisor needs to know it."""
+
+    name: str
+    version: int
+    queue: str
+    kind: Kind
+    max_concurrent: int | None
+    task_options: str | None
+    hooks: list[str] = []
+
+
+class Manifest(Message, frozen=True):
+    """What the application is; sent once it has been imported."""
+
+    url: str
+    settings: dict[str, Any]
+    tasks: list[KnownTask]
+    threads: int
+    """Threads that run in the template; more than one, and children are spawned, not forked."""
+    app_name: str
+
+
+class Broken(Message, frozen=True):
+    """The application cannot be imported; `text` is for the user's eyes."""
+
+    text: str
+    exit_code: int = 2
+
+
+class Fork(Message, frozen=True):
+    """Make a child; its descriptors come with this message (socket, board, output pipe)."""
+
+    child: int
+    kind: Kind
+    lanes: int
+    name: str
+    nonce: bytes
+    """Begins every marker that the child writes into its output pipe."""
+    descriptors: int
+
+
+class Forked(Message, frozen=True):
+    child: int
+    pid: int
+
+
+class Died(Message, frozen=True):
+    """A child is gone and reaped, and what was left of its process group is killed."""
+
+    child: int
+    pid: int
+    exit_code: int | None
+    exit_signal: int | None
+    peak_memory_kb: int
+    cpu_time_us: int
+
+
+class Forget(Message, frozen=True):
+    """Kill a child's whole process group now."""
+
+    child: int
+
+
+# --- supervisor → child --------------------------------------------------------------------
+
+
+class Job(msgspec.Struct, frozen=True, array_like=True):
+    """One task to run."""
+
+    slot: int
+    id: bytes
+    name: str
+    version: int
+    queue: str
+    args: str
+    kwargs: str
+    attempt: int
+    retry_count: int
+    task_options: str | None
+    parent_id: bytes | None
+    root_id: bytes | None
+    workflow_id: bytes | None
+    trace_context: str | None
+    key: bytes | int
+    token: bytes
+
+
+class Run(Message, frozen=True):
+    jobs: list[Job]
+
+
+class Withdraw(Message, frozen=True):
+    """Give back what has not begun."""
+
+    slots: list[int]
+
+
+class Cancel(Message, frozen=True):
+    """End this task's code: how depends on the child's kind."""
+
+    slot: int
+    why: Why
+
+
+class Stack(Message, frozen=True):
+    ticket: int
+    slot: int
+
+
+class Answer(Message, frozen=True):
+    """The answer to an `Ask`."""
+
+    ticket: int
+    rows: Any = None
+    error: str | None = None
+    error_kind: str | None = None
+
+
+class Rang(Message, frozen=True):
+    """A hint that the child listens for."""
+
+    channel: str
+
+
+class Leave(Message, frozen=True):
+    """Finish what runs, take nothing more, and exit."""
+
+
+# --- child → supervisor --------------------------------------------------------------------
+
+
+class Hello(Message, frozen=True):
+    pid: int
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True):
+    """What became of one slot. `kind` is the name of a class of `core.outcome`."""
+
+    slot: int
+    kind: Literal["returned", "failed", "retry", "snooze", "abort", "cancelled", "committed"]
+    result: str | None = None
+    """The JSON of the value."""
+    error: str | None = None
+    """The JSON of a `TaskError`."""
+    listed: bool = False
+    delay_us: int | None = None
+    run_us: int = 0
+    cpu_time_us: int | None = None
+    peak_memory_kb: int | None = None
+
+
+class Done(Message, frozen=True):
+    outcomes: list[Outcome]
+
+
+class Withdrawn(Message, frozen=True):
+    """The slots of a `Withdraw` that had indeed not begun, and never will here."""
+
+    slots: list[int]
+
+
+class Said(Message, frozen=True):
+    """Output of a task in a thread or async child; a process child has its pipe for that."""
+
+    slot: int
+    data: bytes
+
+
+class Note(Message, frozen=True):
+    """Something to show or store about a running task; what is None stays as it is."""
+
+    slot: int
+    heartbeat: bool = False
+    progress: str | None = None
+    stage: str | None = None
+    meta: str | None = None
+    output: str | None = None
+    """Lines to append to the task's output."""
+
+
+class Stacked(Message, frozen=True):
+    ticket: int
+    text: str
+
+
+class Ask(Message, frozen=True):
+    """A step of an operation that the child's code runs on the supervisor's store.
+
+    `step` counts from 0 within an operation; the last message of one has `end` set.
+    """
+
+    ticket: int
+    slot: int
+    step: int
+    mode: str
+    name: str
+    statement: Any = None
+    end: bool = False
+
+
+ToSupervisor: TypeAlias = Hello | Done | Withdrawn | Said | Note | Stacked | Ask
+ToChild: TypeAlias = Run | Withdraw | Cancel | Stack | Answer | Rang | Leave
+ToTemplate: TypeAlias = Fork | Forget
+FromTemplate: TypeAlias = Manifest | Broken | Forked | Died
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def frame(message: Message) -> bytes:
+    """A message, ready to be sent."""
+    body = _encode(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+class Reader:
+    """Puts frames together again from what a socket gives."""
+
+    def __init__(self, expected: Any) -> None:
+        self._decode = msgspec.msgpack.Decoder(expected).decode
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        """The messages that are complete now."""
+        buffer = self._buffer
+        buffer += data
+        start, end = 0, len(buffer)
+        view = memoryview(buffer)
+        try:
+            while end - start >= 4:
+                (length,) = _LENGTH.unpack_from(buffer, start)
+                if length > MAX_FRAME:
+                    raise ValueError(f"a frame of {length} bytes: the stream is broken")
+                if end - start - 4 < length:
+                    break
+                yield self._decode(view[start + 4 : start + 4 + length])
+                start += 4 + length
+        finally:
+            view.release()
+            del buffer[:start]
+
+
+def send(sock: socket.socket, *messages: Message) -> None:
+    """Send on a blocking socket."""
+    sock.sendall(b"".join(map(frame, messages)))
+
+
+def receive(sock: socket.socket, reader: Reader) -> Sequence[Any] | None:
+    """Wait for at least one message on a blocking socket; None at its end."""
+    while True:
+        data = sock.recv(256 * 1024)
+        if not data:
+            return None
+        messages = list(reader.feed(data))
+        if messages:
+            return messages
