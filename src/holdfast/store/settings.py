@@ -90,8 +90,13 @@ def _postgres(url: str) -> StoreSettings:
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - raises ValueError on a port that is no number
-    except ValueError as error:
-        raise ConfigError(f"store URL {mask(url)!r} cannot be read: {error}") from None
+    except ValueError:
+        # A password with a slash or an at sign in it is cut at the wrong place, and both the
+        # URL and the reason would show a piece of it.
+        raise ConfigError(
+            "the PostgreSQL URL cannot be read: its host or port makes no sense "
+            "(percent-encode special characters in the password)"
+        ) from None
     ours = {"schema", "pooler"}
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     options = _options(url, urlencode([p for p in pairs if p[0] in ours]), ours)
