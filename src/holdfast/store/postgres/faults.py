@@ -33,6 +33,8 @@ _TIRED = frozenset({"55P03", "57014"})
 """Lock timeout and statement timeout: the server ended the wait, and nothing was written."""
 _ANSWERS = frozenset({"25006", "25P03", "57P01", "57P02", "57P03", "57P04", "57P05"})
 _ANSWER_CLASSES = ("53", "58")
+_ENDED_IDLE = frozenset({"25P03", "57P05"})
+"""The session was ended for its idleness, so before it saw any COMMIT."""
 _ABSENT = frozenset({"42P01", "42703", "3F000"})
 _SHARED_SESSION = frozenset({"26000", "42P05", "08P01"})
 _QUOTES_VALUES = ("22", "23")
@@ -57,7 +59,8 @@ def translate(
     """
     state = error.sqlstate
     reason = _reason(error)
-    unknown = committing and (lost or isinstance(error, ServerSilent) or state == "40003")
+    unknown = committing and state not in _ENDED_IDLE
+    unknown = unknown and (lost or isinstance(error, ServerSilent) or state == "40003")
     if state is None or state.startswith("08"):
         if lost or isinstance(error, psycopg.OperationalError):
             return _unavailable(
