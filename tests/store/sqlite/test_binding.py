@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from holdfast.core.errors import StoreError
+from holdfast.store.op import At, Changes, Column, Ints, Keys, Statement, Table, Texts, Uuids
+from holdfast.store.sqlite.binding import Binder, prepare, value
+
+ONE = UUID("0190163d-8694-739b-aea5-966c26f8ad91")
+TWO = UUID("0190163d-8694-739b-aea5-966c26f8ad92")
+
+
+def test_parameters_are_numbered_in_the_order_of_their_first_use() -> None:
+    found = prepare("SELECT :b, :a, :b, :now")
+
+    assert found.sql == "SELECT ?1, ?2, ?1, ?3"
+    assert found.names == ("b", "a", "now")
+    assert found.wants_now
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ':no', 'it''s :no'",
+        'SELECT ":no"',
+        "SELECT 1 -- :no\n",
+        "SELECT 1 /* :no\n :no */",
+        "SELECT CAST('12:30' AS TEXT)",
+        "SELECT a::no",
+    ],
+)
+def test_what_only_looks_like_a_parameter_stays(text: str) -> None:
+    assert prepare(text).sql == text
+    assert prepare(text).names == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "bound"),
+    [
+        (ONE.bytes, str(ONE)),
+        (b"log line", b"log line"),
+        (At(5), 5),
+        (True, 1),
+        (None, None),
+        ("text", "text"),
+        (7, 7),
+        (Uuids([]), "[]"),
+        (Uuids([ONE.bytes, TWO.bytes]), f'["{ONE}","{TWO}"]'),
+        (Texts(['a"b', None, "ü"]), '["a\\"b",null,"ü"]'),
+        (Ints([]), "[]"),
+        (Ints([1, 2]), "[1,2]"),
+        (Keys([1, 2]), "[1,2]"),
+        (Keys([ONE.bytes]), f'["{ONE}"]'),
+        ({"a": 1}, '{"a":1}'),
+    ],
+)
+def test_a_neutral_value_is_bound(given: Any, bound: Any) -> None:
+    found = value(given)
+
+    assert found == bound
+    assert type(found) is type(bound)
+
+
+def test_changes_keep_each_row_with_its_own_token() -> None:
+    changes = Changes(
+        [
+            (1, ONE.bytes, ["null", None, At(9), TWO.bytes]),
+            (2, TWO.bytes, []),
+            (3, ONE.bytes, {"result": "{}", "id": ONE.bytes}),
+        ]
+    )
+
+    assert json.loads(value(changes)) == [
+        [1, str(ONE), "null", None, 9, str(TWO)],
+        [2, str(TWO)],
+        [3, str(ONE), {"result": "{}", "id": str(ONE)}],
+    ]
+
+
+def test_text_survives_the_way_through_json() -> None:
+    awkward = 'quote " backslash \\ newline \n ü \U0001f980 \\u0000 \x7f'
+    connection = sqlite3.connect(":memory:")
+
+    ((found,),) = connection.execute(
+        "SELECT value FROM json_each(?)", (value(Texts([awkward])),)
+    ).fetchall()
+    connection.close()
+
+    assert found == awkward
+
+
+def test_a_statement_of_several_texts_shares_parameters_and_time() -> None:
+    binder = Binder(lambda name: ["UPDATE t SET a = :a WHERE at < :now", "SELECT :now, :b"])
+
+    calls = binder.bind(Statement("x", {"a": 1, "b": 2, "unused": 3}), 99)
+
+    assert [call.values for call in calls] == [(1, 99), (99, 2)]
+
+
+def test_now_can_be_given() -> None:
+    binder = Binder(lambda name: ["SELECT :now"])
+
+    (call,) = binder.bind(Statement("x", {"now": At(1)}), 99)
+
+    assert call.values == (1,)
+
+
+def test_a_missing_parameter_is_named() -> None:
+    binder = Binder(lambda name: ["SELECT :there, :missing"])
+
+    with pytest.raises(StoreError, match="missing"):
+        binder.bind(Statement("x", {"there": 1}), 0)
+
+
+COLUMNS = {"id": Column.UUID, "name": Column.TEXT, "parent": Column.UUID}
+ROWS = [(ONE.bytes, "a", None), (TWO.bytes, "b", ONE.bytes)]
+
+
+def test_rows_in_the_order_of_the_columns() -> None:
+    binder = Binder(lambda name: ["INSERT INTO t VALUES (:id, :name, :parent)"])
+
+    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), 0)
+
+    assert call.values is None
+    assert list(call.rows) == [(str(ONE), "a", None), (str(TWO), "b", str(ONE))]
+
+
+def test_rows_in_another_order_with_shared_values() -> None:
+    binder = Binder(lambda name: ["INSERT INTO t VALUES (:now, :name, :queue, :id)"])
+
+    (call,) = binder.bind(Statement("x", {"queue": "q"}, table=Table(COLUMNS, ROWS)), 9)
+
+    assert list(call.rows) == [(9, "a", "q", str(ONE)), (9, "b", "q", str(TWO))]
+
+
+def test_rows_of_a_single_column() -> None:
+    binder = Binder(lambda name: ["DELETE FROM t WHERE name = :name"])
+
+    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), 0)
+
+    assert list(call.rows) == [("a",), ("b",)]
+
+
+def test_a_text_without_columns_runs_once() -> None:
+    binder = Binder(lambda name: ["INSERT INTO t VALUES (:id)", "SELECT count(*) FROM t"])
+
+    insert, select = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), 0)
+
+    assert len(insert.rows) == 2
+    assert select.values == ()

@@ -1,0 +1,140 @@
+"""A table of notes, and operations on it that show what the engine does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.store.op import (
+    At,
+    Channel,
+    Column,
+    Hint,
+    Statement,
+    Steps,
+    Table,
+    alone,
+    reads,
+    writes,
+)
+
+TEXTS: dict[str, list[str]] = {
+    "make": [
+        """CREATE TABLE IF NOT EXISTS notes (
+            seq INTEGER PRIMARY KEY, id TEXT UNIQUE, body TEXT, at INTEGER,
+            CONSTRAINT not_empty CHECK (body <> '')
+        )""",
+        """CREATE TABLE IF NOT EXISTS holdfast_meta (
+            name TEXT PRIMARY KEY, value TEXT, at INTEGER
+        ) STRICT, WITHOUT ROWID""",
+    ],
+    "put": ["INSERT INTO notes (body, at) VALUES (:body, :now) RETURNING seq"],
+    "put_all": ["INSERT INTO notes (id, body, at) VALUES (:id, :body, :at) RETURNING seq"],
+    "put_twice": [
+        "INSERT INTO notes (body, at) VALUES (:body, :now)",
+        "INSERT INTO notes (body, at) VALUES (:body || '!', :now) RETURNING body",
+    ],
+    "count": ["SELECT count(*) FROM notes"],
+    "bodies": ["SELECT body FROM notes ORDER BY seq"],
+    "now": ["SELECT :now"],
+    "settings": [
+        """SELECT (SELECT * FROM pragma_synchronous), (SELECT * FROM pragma_journal_mode),
+            (SELECT * FROM pragma_wal_autocheckpoint)"""
+    ],
+    "absent": ["SELECT * FROM nowhere"],
+    "clock": ["SELECT at FROM holdfast_meta WHERE name = 'clock'"],
+}
+
+
+def texts(name: str) -> Sequence[str]:
+    return TEXTS[name]
+
+
+@writes
+def make() -> Steps[None]:
+    yield Statement("make")
+
+
+@writes
+def put(body: str) -> Steps[int]:
+    rows = yield Statement("put", {"body": body})
+    return int(rows[0][0])
+
+
+@alone
+def put_alone(body: str) -> Steps[int]:
+    rows = yield Statement("put", {"body": body})
+    return int(rows[0][0])
+
+
+@writes
+def put_and_ring(body: str, *queues: str) -> Steps[None]:
+    yield Statement("put", {"body": body}, hint=Hint(Channel.READY, queues))
+
+
+@writes
+def put_all(rows: Sequence[tuple[bytes, str, int]]) -> Steps[list[int]]:
+    columns = {"id": Column.UUID, "body": Column.TEXT, "at": Column.TIME}
+    answer = yield Statement("put_all", table=Table(columns, rows))
+    return [row[0] for row in answer]
+
+
+@writes
+def put_then_fail(body: str) -> Steps[None]:
+    yield Statement("put", {"body": body})
+    yield Statement("absent")
+
+
+@writes
+def put_then_raise(body: str, error: BaseException) -> Steps[None]:
+    yield Statement("put", {"body": body})
+    raise error
+
+
+@writes
+def put_twice(body: str) -> Steps[str]:
+    rows = yield Statement("put_twice", {"body": body})
+    return str(rows[0][0])
+
+
+@reads
+def count() -> Steps[int]:
+    rows = yield Statement("count")
+    return int(rows[0][0])
+
+
+@reads
+def bodies() -> Steps[list[str]]:
+    rows = yield Statement("bodies")
+    return [row[0] for row in rows]
+
+
+@reads
+def write_in_a_read() -> Steps[None]:
+    yield Statement("put", {"body": "x"})
+
+
+@reads
+def now() -> Steps[int]:
+    rows = yield Statement("now")
+    return int(rows[0][0])
+
+
+@writes
+def now_in_write() -> Steps[tuple[int, int]]:
+    first, second = yield Statement("now"), (yield Statement("now"))
+    return first[0][0], second[0][0]
+
+
+@writes
+def settings() -> Steps[tuple[int, str, int]]:
+    rows = yield Statement("settings")
+    return rows[0][0], rows[0][1], rows[0][2]
+
+
+@reads
+def stored_clock() -> Steps[int | None]:
+    rows = yield Statement("clock")
+    return rows[0][0] if rows else None
+
+
+SOME_TIME = At(1_700_000_000_000_000)
