@@ -108,7 +108,7 @@ def test_exactly_one_of_both() -> None:
     with pytest.raises(TypeError, match="exactly one"):
         TaskResult(ok=1, err=TaskError("X"))  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="takes a TaskError, not str"):
-        TaskResult(err="X")  # type: ignore[type-var]
+        TaskResult(err="X")  # type: ignore[call-overload]
 
 
 def test_a_result_is_a_value() -> None:

@@ -14,7 +14,7 @@ def test_the_statuses_are_their_names() -> None:
     assert [status.value for status in S] == [status.name for status in S]
     assert S.RUNNING == "RUNNING"
     assert f"{S.RUNNING}" == "RUNNING"
-    assert {S.RUNNING: 1}["RUNNING"] == 1
+    assert hash(S.RUNNING) == hash("RUNNING")
 
 
 def test_terminal_states() -> None:
@@ -48,7 +48,7 @@ def test_endings_of_equal_precedence_are_neither_below_nor_above() -> None:
     assert not S.CANCELLED > S.EXPIRED
     assert S.CANCELLED <= S.EXPIRED
     assert S.CANCELLED >= S.EXPIRED
-    assert S.CANCELLED != S.EXPIRED
+    assert len({S.CANCELLED, S.EXPIRED}) == 2
 
 
 def test_the_report_to_believe_is_the_maximum() -> None:

@@ -34,6 +34,8 @@ def to_plain(value: Any) -> Any:
 
 def from_plain(kind: type[Any], value: Any) -> Any:
     """Build a `kind` from its plain form; ValueError or TypeError if it does not fit."""
+    if kind is object:
+        return value
     if issubclass(kind, PurePath):
         if not isinstance(value, str):
             raise TypeError(f"Expected `str`, got `{type(value).__name__}`")
@@ -50,7 +52,7 @@ def from_plain(kind: type[Any], value: Any) -> Any:
 def adapts(kind: Any) -> bool:
     """Whether `from_plain` can build this type."""
     return isinstance(kind, type) and (
-        _is_pydantic(kind) or issubclass(kind, PurePath | str | int | float)
+        kind is object or _is_pydantic(kind) or issubclass(kind, PurePath | str | int | float)
     )
 
 

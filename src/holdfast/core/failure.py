@@ -19,7 +19,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError
@@ -45,8 +45,6 @@ _CODES: Final[dict[type[BaseException], ErrorCode]] = {
     Abort: ErrorCode.ABORTED,
     RetryLater: ErrorCode.RETRY_LATER,
 }
-_CAUSE: Final = "\nThe above exception was the direct cause of the following exception:\n\n"
-_CONTEXT: Final = "\nDuring handling of the above exception, another exception occurred:\n\n"
 
 
 def code_of(error: BaseException) -> ErrorCode:
@@ -64,7 +62,7 @@ def describe(error: BaseException, code: ErrorCode | None = None) -> TaskError:
         code or code_of(error),
         _message(error),
         exception=_kind(error),
-        traceback=_traceback(chain),
+        traceback=_traceback(error, chain[-1]),
         causes=tuple(_line(cause) for cause in chain[1:]),
     )
 
@@ -100,16 +98,17 @@ def _line(error: BaseException) -> str:
     return f"{name}: {message}" if message else name
 
 
-def _traceback(chain: list[BaseException]) -> str:
-    parts: list[str] = []
-    for link in reversed(chain):
-        if parts:
-            parts.append(_CAUSE if link.__cause__ is not None else _CONTEXT)
-        try:
-            parts += traceback.format_exception(link, chain=False)
-        except BaseException:  # noqa: BLE001  (the exception's own code runs in there)
-            parts.append(f"{_line(link)}\n")
-    return "".join(parts)
+def _traceback(error: BaseException, last: BaseException) -> str:
+    # Python formats the whole chain, however long; so it is cut for the moment.
+    cause, context, suppressed = last.__cause__, last.__context__, last.__suppress_context__
+    try:
+        last.__cause__ = last.__context__ = None
+        return "".join(traceback.format_exception(error))
+    except BaseException:  # noqa: BLE001  (the exception's own code runs in there)
+        return f"{_line(error)}\n"
+    finally:
+        last.__cause__, last.__context__ = cause, context
+        last.__suppress_context__ = suppressed
 
 
 def unstorable(error: PayloadError) -> TaskError:
@@ -142,7 +141,7 @@ def _plain(error: TaskError) -> dict[str, Any]:
 
 def decode_error(text: str | bytes | Raw) -> TaskError:
     """An error read back; `PayloadError` if the text is none."""
-    plain: dict[str, Any] = decode(text, dict[str, Any])
+    plain = decode(text, dict[str, Any])
     try:
         return TaskError.stored(
             str(plain["error_code"]),
@@ -163,13 +162,18 @@ def encode_result(result: TaskResult[Any, TaskError], limit: int = DEFAULT_LIMIT
     return encode_value({"err": _plain(result.err_value)}, limit, name="result")
 
 
-def decode_result(text: str, kind: type[T] | Any = Any) -> TaskResult[T, TaskError]:
+@overload
+def decode_result(text: str) -> TaskResult[Any, TaskError]: ...
+@overload
+def decode_result(text: str, kind: type[T]) -> TaskResult[T, TaskError]: ...
+@overload
+def decode_result(text: str, kind: Any) -> TaskResult[Any, TaskError]: ...
+def decode_result(text: str, kind: Any = Any) -> TaskResult[Any, TaskError]:
     """A result read back, its value as `kind`."""
     parts = split_object(text)
     match list(parts):
         case ["ok"]:
-            value: T = decode(parts["ok"], kind)
-            return TaskResult(ok=value)
+            return TaskResult(ok=decode(parts["ok"], kind))
         case ["err"]:
             return TaskResult(err=decode_error(parts["err"]))
         case _:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar, overload
 
 import msgspec
 
@@ -141,10 +141,15 @@ def _cached_decoder(kind: Any) -> Callable[[str | bytes | Raw], Any]:
     return decoder(kind)
 
 
-def decode(text: str | bytes | Raw, kind: type[T] | Any = Any) -> T:
+@overload
+def decode(text: str | bytes | Raw) -> Any: ...
+@overload
+def decode(text: str | bytes | Raw, kind: type[T]) -> T: ...
+@overload
+def decode(text: str | bytes | Raw, kind: Any) -> Any: ...
+def decode(text: str | bytes | Raw, kind: Any = Any) -> Any:
     """Decode JSON as `kind`; `PayloadError` where it does not fit."""
-    value: T = _cached_decoder(kind)(text)  # type: ignore[arg-type]  # annotations are hashable
-    return value
+    return _cached_decoder(kind)(text)
 
 
 _AT: Final = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)

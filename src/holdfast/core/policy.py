@@ -15,7 +15,7 @@ from holdfast.core.errors import ConfigError, PayloadError
 from holdfast.core.payload import decode, split_object, to_json
 from holdfast.core.retry import Retry
 
-__all__ = ["DEFAULT_TIMEOUT", "OnCrash", "OnShutdown", "Policy"]
+__all__ = ["DEFAULT", "DEFAULT_TIMEOUT", "OnCrash", "OnShutdown", "Policy"]
 
 OnCrash: TypeAlias = Literal["retry", "stall"]
 OnShutdown: TypeAlias = Literal["resubmit", "stop", "continue"]
