@@ -1,0 +1,1 @@
+"""The same behaviour on every store, by concern."""
