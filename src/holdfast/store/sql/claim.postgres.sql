@@ -5,7 +5,8 @@
 --
 -- `examined` is read lazily, at most 1,000 entries after the given position, so that tasks nobody
 -- here knows, and dead index entries under someone's open snapshot, cost a bounded amount. Each
--- candidate is locked by its key as it is needed: no more rows are locked than are claimed.
+-- candidate is locked by its key as it is needed: no more rows are locked than are claimed. (It
+-- says `status`, not `ready`: the partial index on `ready` would be read from end to end for each.)
 -- Differs from SQLite: row locks, and the lease row is written by the same statement.
 WITH picked AS MATERIALIZED (
     SELECT locked.id
@@ -22,7 +23,7 @@ WITH picked AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT task.id
         FROM holdfast_tasks AS task
-        WHERE task.id = examined.id AND task.ready
+        WHERE task.id = examined.id AND task.status = 'PENDING'
         FOR UPDATE SKIP LOCKED
     ) AS locked
     WHERE examined.task_name || '@' || examined.version = ANY (:known::text[])
