@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.identity import IdSource, as_bytes, as_text, as_uuid, new_id, uuid7
+from tests.core.quick import quick
 
 TEN_BYTES = st.binary(min_size=10, max_size=10)
 
@@ -20,6 +21,7 @@ def clock(*times_ms: int) -> Callable[[], int]:
     return lambda: next(times) * 1_000_000
 
 
+@quick
 @given(st.integers(0, 2**48 - 1), TEN_BYTES)
 def test_uuid7_has_the_layout_of_the_rfc(now_ms: int, random: bytes) -> None:
     value = UUID(bytes=uuid7(now_ms, random))
@@ -34,6 +36,7 @@ def test_the_example_of_the_rfc() -> None:
     assert as_text(uuid7(0x017F22E279B0, random)) == "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
 
 
+@quick
 @given(st.lists(st.integers(0, 2**47), min_size=2, max_size=50))
 def test_ids_increase_whatever_the_clock_does(times: list[int]) -> None:
     source = IdSource(clock(*times))

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.moment import Due, due, from_us, instant_us, span_us, to_us
+from tests.core.quick import quick
 
 
+@quick
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_microseconds_and_back_are_exact(moment: datetime) -> None:
     assert from_us(to_us(moment)) == moment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.error_code import ErrorCode
@@ -31,6 +31,7 @@ from holdfast.core.policy import DEFAULT, Policy
 from holdfast.core.result import TaskError
 from holdfast.core.retry import Retry
 from holdfast.core.status import AttemptOutcome, TaskStatus
+from tests.core.quick import quick
 
 S = TaskStatus
 ERROR = TaskError("RATE_LIMITED", "slow down")
@@ -254,7 +255,7 @@ POLICIES = st.builds(
 COUNTS = st.integers(0, 5)
 
 
-@settings(max_examples=100)
+@quick
 @given(st.sampled_from(OUTCOMES), POLICIES, st.builds(Task, COUNTS, COUNTS, COUNTS))
 def test_every_decision_is_a_row_of_the_table(outcome: Outcome, policy: Policy, task: Task) -> None:
     change = decide(task, outcome, policy, half)
@@ -272,7 +273,7 @@ def test_every_decision_is_a_row_of_the_table(outcome: Outcome, policy: Policy, 
         assert decode_error(change.result or "") == change.error
 
 
-@settings(max_examples=30)
+@quick
 @given(st.lists(st.sampled_from([Failed(ERROR, listed=True), Crashed(), TimedOut(1)])), POLICIES)
 def test_starts_are_bounded(happenings: list[Outcome], policy: Policy) -> None:
     """At most `max_retries + max_crashes` starts, whatever goes wrong."""
@@ -288,6 +289,12 @@ def test_starts_are_bounded(happenings: list[Outcome], policy: Policy) -> None:
             crash_count=task.crash_count + change.crashes,
         )
     assert starts <= policy.max_retries + policy.max_crashes
+
+
+def test_dead_letters_are_kept_unless_the_policy_says_no() -> None:
+    assert decided(Failed(ERROR)).dead_letter
+    assert not decided(Failed(ERROR), Policy(dead_letter=False)).dead_letter
+    assert not decided(Crashed(), Policy(dead_letter=False, max_crashes=1)).dead_letter
 
 
 def test_a_reason_is_one_short_line() -> None:

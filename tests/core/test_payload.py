@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import PayloadError
@@ -28,6 +28,7 @@ from holdfast.core.payload import (
     unsupported,
 )
 from holdfast.core.soundness import MAX_DEPTH
+from tests.core.quick import quick
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 SCALARS = (
@@ -99,7 +100,7 @@ def nested(depth: int) -> list[Any]:
     return value
 
 
-@settings(max_examples=60)
+@quick
 @given(JSON)
 def test_json_comes_back_exactly(value: Any) -> None:
     text = encode_value(value)
@@ -108,7 +109,7 @@ def test_json_comes_back_exactly(value: Any) -> None:
     assert decode(canonical(text)) == value
 
 
-@settings(max_examples=40)
+@quick
 @given(st.lists(JSON, max_size=3), st.dictionaries(TEXT, JSON, max_size=3))
 def test_arguments_come_back_exactly(args: list[Any], kwargs: dict[str, Any]) -> None:
     args_json, kwargs_json = encode_arguments(args, kwargs)
@@ -286,7 +287,7 @@ def test_the_limit_counts_encoded_bytes_of_all_arguments() -> None:
     text = "ü" * 50
     args_json, kwargs_json = encode_arguments((text,), {"k": text}, limit=1000)
     size = len(args_json.encode()) + len(kwargs_json.encode())
-    assert encode_arguments((text,), {"k": text}, limit=size)
+    assert encode_arguments((text,), {"k": text}, limit=size) == (args_json, kwargs_json)
     with pytest.raises(PayloadError, match=f"take {size} bytes, over the limit") as caught:
         encode_arguments((text,), {"k": text}, limit=size - 1)
     assert caught.value.problem == "too_large"

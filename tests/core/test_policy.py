@@ -3,13 +3,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import PayloadError
 from holdfast.core.payload import decode
 from holdfast.core.policy import Policy
 from holdfast.core.retry import Retry
+from tests.core.quick import quick
 
 SECONDS = st.none() | st.floats(0.001, 1e6).map(lambda s: round(s, 3))
 RETRIES = st.builds(
@@ -34,7 +35,7 @@ POLICIES = st.builds(
 )
 
 
-@settings(max_examples=40)
+@quick
 @given(POLICIES)
 def test_a_policy_comes_back(policy: Policy) -> None:
     assert Policy.decode(policy.encode()) == policy

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.retry import Backoff, Retry
+from tests.core.quick import quick
 
 DELAYS = st.floats(0, 1e6, allow_nan=False)
 CHANCE = st.floats(0, 1, exclude_max=True)
@@ -18,6 +19,7 @@ def never() -> float:
     raise AssertionError("only jitter draws")
 
 
+@quick
 @given(DELAYS, st.floats(0, 1e6), st.integers(1, 40))
 def test_the_formulas(delay: float, cap: float, n: int) -> None:
     def policy(backoff: Backoff) -> Retry:
@@ -30,6 +32,7 @@ def test_the_formulas(delay: float, cap: float, n: int) -> None:
     assert policy("exponential").delay_for(n, never) == min(d * 2 ** (n - 1), m)
 
 
+@quick
 @given(DELAYS, st.integers(1, 40), CHANCE)
 def test_jitter_draws_from_nothing_to_the_capped_delay(d: float, n: int, chance: float) -> None:
     retry = Retry(50, delay=d, max_delay=100, backoff="exponential_jitter")

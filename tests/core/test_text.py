@@ -4,10 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.text import clean, shorten
+from tests.core.quick import quick
 
 ANY = st.text(st.characters(codec=None, exclude_categories=()), max_size=200)
 
 
+@quick
 @given(ANY, st.integers(1, 100))
 def test_cleaned_text_can_be_stored(text: str, limit: int) -> None:
     cleaned = clean(text, limit)
@@ -16,6 +18,7 @@ def test_cleaned_text_can_be_stored(text: str, limit: int) -> None:
     cleaned.encode()
 
 
+@quick
 @given(st.text(st.characters(exclude_characters="\x00", codec="utf-8"), max_size=50))
 def test_clean_leaves_good_text_alone(text: str) -> None:
     assert clean(text, 50) == text

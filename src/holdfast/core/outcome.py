@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from holdfast.core.ending import (
     AbortAsked,
@@ -73,8 +72,7 @@ class Counters(Protocol):
     def crash_count(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(NamedTuple):
     """What shall be written: the wish of `decide`, complete.
 
     `result` is the value's JSON after a success, otherwise the error's: a change that leads
@@ -120,7 +118,7 @@ class Change:
 def decide(task: Counters, outcome: Outcome, policy: Policy, random: Callable[[], float]) -> Change:
     """What shall be written about a task whose code came to this outcome."""
     change = _decide(task, outcome, policy, random)
-    return change if policy.dead_letter else replace(change, dead_letter=False)
+    return change if policy.dead_letter else change._replace(dead_letter=False)
 
 
 def _decide(

@@ -167,9 +167,10 @@ class Signature:
             raise self._wrong(f"needs {', '.join(map(repr, missing))}")
 
     def _wrong(self, what: str) -> PayloadError:
-        shown = ", ".join(map(str, self._parameters))
+        bare = [p.replace(annotation=p.empty) for p in self._parameters]
+        shown = inspect.Signature(bare)
         return PayloadError(
-            f"task {self.name!r} {what}; its parameters are ({shown})", problem="mismatch"
+            f"task {self.name!r} {what}; its parameters are {shown}", problem="mismatch"
         )
 
     def _place(self, index: int) -> str:
