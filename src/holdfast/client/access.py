@@ -28,6 +28,7 @@ from holdfast.store import foreign
 from holdfast.store.op import Op
 from holdfast.store.open import open_store
 from holdfast.store.protocol import Store
+from holdfast.store.settings import SqliteDriver, StoreSettings
 from holdfast.store.submit import submit
 
 __all__ = ["Access"]
@@ -46,6 +47,7 @@ class Access:
         self.config = config
         self._store: Store | None = None
         self._closed = False
+        self.acquainted: WeakSet[Any] = WeakSet()
         self._begin()
         _living.add(self)
 
@@ -56,26 +58,30 @@ class Access:
         self._inside = 0
         self._offload = Offload(self.config.store.max_connections)
         self.waiter = Waiter(self._open)
-        self._sender = Sender(self._run_own, self._offload.submit, self.config.send_timeout)
+        self._sender = Sender(self._attempt, self._offload.submit, self.config.send_timeout)
 
     def run(self, make: Callable[[], Op[T]]) -> T:
         """Run an operation; `make` makes it, and makes it again if it has to be repeated."""
         theirs = bound(self)
-        if theirs is not None:
-            return theirs.run(make())
-        self._enter()
-        try:
-            return self._run_own(make)
-        finally:
-            self._leave()
+        return self.run_own(make) if theirs is None else theirs.run(make())
 
     async def arun(self, make: Callable[[], Op[T]]) -> T:
         """Run an operation without blocking the event loop."""
         theirs = bound(self)
-        if theirs is not None:
-            return await theirs.arun(make())
+        return await (self.arun_own(make) if theirs is None else theirs.arun(make()))
+
+    def run_own(self, make: Callable[[], Op[T]]) -> T:
+        """Run an operation on a connection of ours, whatever the caller has bound."""
+        self._enter()
+        try:
+            return self._attempt(make)
+        finally:
+            self._leave()
+
+    async def arun_own(self, make: Callable[[], Op[T]]) -> T:
+        """The same without blocking the event loop."""
         self.check_open()
-        return await self._offload.run(lambda: self._run_own(make))
+        return await self._offload.run(lambda: self._attempt(make))
 
     def send(self, submission: Submission, *, contended: bool) -> Submitted:
         """Submit one task, in a transaction shared with others who send now."""
@@ -118,15 +124,21 @@ class Access:
     def using(self, connection: Any) -> Using:
         """Bind a caller's connection to the current context."""
         self.check_open()
-        with self._opening:
-            library = foreign.library_of(connection)
-            if library is not None and self._store is None and self.config.driver is None:
-                self.config = self.config.following(library)
-        adopted = foreign.adopt(connection, self.config.store)
-        adopted.prepare(self._open)
-        return Using(self, adopted)
+        return Using(self, foreign.adopt(connection, self))
 
-    def open(self) -> Store:
+    def settings_beside(self, library: SqliteDriver | None) -> StoreSettings:
+        """Our settings; if we have not chosen a SQLite library yet, it is the caller's."""
+        with self._opening:
+            if library is not None and self._store is None and self.config.store.driver is None:
+                self.config = self.config.following(library)
+            return self.config.store
+
+    @property
+    def has_store(self) -> bool:
+        """Whether the store has been opened."""
+        return self._store is not None
+
+    def store(self) -> Store:
         """The store, opened (and its schema created) if this is the first use."""
         self.check_open()
         return self._open()
@@ -138,10 +150,6 @@ class Access:
                 "this app is closed, so it can neither send nor read: keep it open for as "
                 "long as it is used, or make a new Holdfast"
             )
-
-    @property
-    def is_closed(self) -> bool:
-        return self._closed
 
     def close(self) -> None:
         """Let what is under way end, then close the store. Closing twice is no error."""
@@ -158,7 +166,7 @@ class Access:
             if self._store is not None:
                 self._store.close()
 
-    def _run_own(self, make: Callable[[], Op[T]]) -> T:
+    def _attempt(self, make: Callable[[], Op[T]]) -> T:
         return self._open().attempt(make)
 
     def _open(self) -> Store:

@@ -23,7 +23,16 @@ __all__ = ["Parcel", "tell"]
 class Parcel:
     """One submission and, once it is settled, its outcome."""
 
-    __slots__ = ("submission", "deadline", "tries", "outcome", "leads", "_given_up", "_bell", "_future")
+    __slots__ = (
+        "submission",
+        "deadline",
+        "tries",
+        "outcome",
+        "leads",
+        "_given_up",
+        "_bell",
+        "_future",
+    )
 
     def __init__(
         self, submission: Submission, patience: float, future: Future[None] | None = None

@@ -45,9 +45,9 @@ def bound(owner: object) -> Foreign | None:
 class Using:
     """What `app.using(connection)` returns: a context manager, sync and async.
 
-        with engine.begin() as connection, app.using(connection):
-            connection.execute(insert(orders).values(order))
-            confirm.send(order.id)      # commits with the order, or not at all
+    with engine.begin() as connection, app.using(connection):
+        connection.execute(insert(orders).values(order))
+        confirm.send(order.id)      # commits with the order, or not at all
     """
 
     def __init__(self, owner: object, connection: Foreign) -> None:

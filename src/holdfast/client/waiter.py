@@ -15,12 +15,11 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Final, Self, TypeAlias
 
-from holdfast.core.errors import HoldfastError, StoreUnavailable
-from holdfast.core.records import Ending
-from holdfast.store.inspect import endings
+from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable, TaskNotFound
+from holdfast.store.inspect import Ending, endings, statuses
 from holdfast.store.op import Channel
 from holdfast.store.protocol import Listener, Store
 
@@ -29,6 +28,8 @@ __all__ = ["Waiter", "Watch"]
 POLL: Final = 1.0
 LINGER: Final = 10.0
 CHUNK: Final = 1_000
+MISSING_EVERY: Final = 10
+"""At each of so many polls it is asked whether the watched tasks exist at all."""
 REST: Final = 0.005
 """Least time between two looks at everything, so that a burst of hints is one look."""
 
@@ -46,7 +47,7 @@ class Watch:
         self.open_ids = set(ids)
         self._waiter = waiter
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -100,6 +101,7 @@ class Waiter:
         self._wake()
         if thread is not None and thread is not threading.current_thread():
             thread.join()
+        self._fail(StoreError("the app was closed while this was waiting for a task"))
 
     def _wake(self) -> None:
         self._nudge.set()
@@ -130,42 +132,53 @@ class Waiter:
     def _listen(self) -> None:
         with self._store().listen(Channel.DONE) as listener:
             self._listener = listener
-            poll_at = 0.0
-            rested_at = 0.0
-            idle_since: float | None = None
+            polls = 0
+            poll_at = rested_at = 0.0
             while not self._closed:
                 self._nudge.clear()
                 with self._lock:
                     fresh, self._fresh = self._fresh, set()
-                    watched = len(self._watches)
-                now = time.monotonic()
-                if not watched:
-                    idle_since = now if idle_since is None else idle_since
-                    if now - idle_since >= LINGER:
-                        return
+                    idle = not self._watches
+                if idle:
+                    # A wake-up means that somebody has come; none means that nobody did.
                     listener.wait(LINGER)
+                    if not self._nudge.is_set():
+                        return
                     continue
-                idle_since = None
-                if now >= poll_at:
+                began = time.monotonic()
+                if began >= poll_at:
                     self._look(None)
-                    poll_at = time.monotonic() + _jittered(POLL)
-                    rested_at = 2 * time.monotonic() - now + REST
+                    if polls % MISSING_EVERY == MISSING_EVERY - 1:
+                        self._look_for_missing()
+                    polls += 1
+                    ended = time.monotonic()
+                    poll_at = ended + _jittered(POLL)
+                    rested_at = ended + (ended - began) + REST
                 elif fresh:
                     self._look(fresh)
                 if listener.wait(max(0.0, poll_at - time.monotonic())):
-                    pause = rested_at - time.monotonic()
-                    if pause > 0:
-                        time.sleep(pause)
+                    time.sleep(max(0.0, rested_at - time.monotonic()))
                     poll_at = 0.0
 
     def _look(self, ids: set[bytes] | None) -> None:
         """Ask how these (or all) watched tasks stand, and report those that have ended."""
+        for part in self._watched(ids):
+            for task_id, ending in self._store().run(endings(part)).items():
+                self._report(task_id, ending)
+
+    def _look_for_missing(self) -> None:
+        """A task that was deleted while somebody waited for it will never end."""
+        for part in self._watched(None):
+            known = self._store().run(statuses(part))
+            for task_id in part:
+                if task_id not in known:
+                    self._report(task_id, TaskNotFound(task_id))
+
+    def _watched(self, ids: set[bytes] | None) -> Iterator[list[bytes]]:
         with self._lock:
             wanted = [task_id for task_id in self._watches if ids is None or task_id in ids]
         for start in range(0, len(wanted), CHUNK):
-            part = wanted[start : start + CHUNK]
-            for task_id, ending in self._store().run(endings(part)).items():
-                self._report(task_id, ending)
+            yield wanted[start : start + CHUNK]
 
     def _report(self, task_id: bytes, news: Ending | Exception) -> None:
         with self._lock:

@@ -1,0 +1,216 @@
+"""The composition root: `Holdfast`, the object a program makes one of.
+
+Owns the putting together, and the names users call; every one of them is a line or two into
+the client. Making an app opens nothing: the store is opened by the first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack
+from uuid import UUID
+
+from holdfast.client import verbs
+from holdfast.client.access import Access
+from holdfast.client.call import Call
+from holdfast.client.choice import PLAIN, CallOptions, Choice, choose
+from holdfast.client.config import Config, Settings
+from holdfast.client.control import Control
+from holdfast.client.decorator import TaskDecorator
+from holdfast.client.dispatch import Dispatch
+from holdfast.client.handle import TaskHandle
+from holdfast.client.join import aended, ended
+from holdfast.client.registry import Registry
+from holdfast.client.using import Using
+from holdfast.core.errors import ConfigError, HoldfastError
+from holdfast.core.identity import as_bytes
+from holdfast.core.records import TaskRecord
+from holdfast.core.status import TaskStatus
+
+__all__ = ["Holdfast", "NamedTasks"]
+
+R = TypeVar("R")
+
+
+class NamedTasks:
+    """Sends tasks by name, with some options: what `app.options(…)` returns."""
+
+    def __init__(self, dispatch: Dispatch, choice: Choice, version: int | None) -> None:
+        self._dispatch = dispatch
+        self._choice = choice
+        self._version = version
+
+    def send(self, name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Send a call of the task of this name; its code need not be here."""
+        return self._dispatch.send(self._prepare(name, args, kwargs))
+
+    async def asend(self, name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Send a call of the task of this name; its code need not be here."""
+        return await self._dispatch.asend(self._prepare(name, args, kwargs))
+
+    def _prepare(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+        return self._dispatch.prepare_named(name, self._version, self._choice, args, kwargs)
+
+
+class Holdfast:
+    """An app: its tasks, and the database they are kept in.
+
+    app = Holdfast()                                  # HOLDFAST_URL, else sqlite:///holdfast.db
+    app = Holdfast("postgresql://localhost/mydb", schema="queue")
+    """
+
+    def __init__(self, url: str | None = None, **settings: Unpack[Settings]) -> None:
+        self._access = Access(Config.load(url, settings))
+        self._registry = Registry()
+        self._dispatch = Dispatch(self._access, self._registry)
+        self._by_name = NamedTasks(self._dispatch, PLAIN, None)
+        self.task = TaskDecorator(self._dispatch, self.config.default_timeout)
+        """The decorator that makes a task of a function."""
+        self.control = Control(self._access)
+        """What an operator does: `control.tasks`, `control.queues`."""
+
+    @property
+    def config(self) -> Config:
+        """Every setting, as it was given, set in the environment, or by default."""
+        return self._access.config
+
+    @property
+    def tasks(self) -> Registry:
+        """The tasks that were defined on this app."""
+        return self._registry
+
+    def options(self, *, version: int | None = None, **options: Unpack[CallOptions]) -> NamedTasks:
+        """Options for sends by name: `app.options(queue="fast").send("resize", "a.png")`."""
+        return NamedTasks(self._dispatch, choose(PLAIN, **options), version)
+
+    def send(self, name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Send a task by its name, without having its code."""
+        return self._by_name.send(name, *args, **kwargs)
+
+    async def asend(self, name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
+        """Send a task by its name, without having its code."""
+        return await self._by_name.asend(name, *args, **kwargs)
+
+    def resend(self, error: HoldfastError) -> TaskHandle[Any]:
+        """Make a send that failed again, under the same id: one task, however often."""
+        return self._dispatch.send(_call_of(error), repeated=True)
+
+    async def aresend(self, error: HoldfastError) -> TaskHandle[Any]:
+        """Make a send that failed again, under the same id: one task, however often."""
+        return await self._dispatch.asend(_call_of(error), repeated=True)
+
+    def resend_many(self, error: HoldfastError) -> list[TaskHandle[Any]]:
+        """Make a `send_many` that failed again, under the same ids."""
+        return self._dispatch.send_all(_calls_of(error), repeated=True)
+
+    async def aresend_many(self, error: HoldfastError) -> list[TaskHandle[Any]]:
+        """Make a `send_many` that failed again, under the same ids."""
+        return await self._dispatch.asend_all(_calls_of(error), repeated=True)
+
+    def using(self, connection: Any) -> Using:
+        """Work inside the transaction of your own connection, for the length of a block.
+
+        Takes connections of sqlite3, apsw, aiosqlite and psycopg (sync and async), sessions and
+        connections of SQLAlchemy (sync and async), and Django's. You commit.
+        """
+        return self._access.using(connection)
+
+    def handle(self, task_id: UUID | str) -> TaskHandle[Any]:
+        """The handle of a task, by its id; `TaskNotFound` if there is none."""
+        raw = as_bytes(task_id)
+        return self._handle(self._access.run(lambda: verbs.show(raw)))
+
+    async def ahandle(self, task_id: UUID | str) -> TaskHandle[Any]:
+        """The handle of a task, by its id; `TaskNotFound` if there is none."""
+        raw = as_bytes(task_id)
+        return self._handle(await self._access.arun(lambda: verbs.show(raw)))
+
+    def wait(
+        self, handles: Iterable[TaskHandle[Any]], timeout: float | None = None
+    ) -> list[TaskStatus]:
+        """Sleep until all these tasks have ended; how each did, in their order."""
+        wanted = list(handles)
+        found = dict(ended(self._access, {_raw(handle) for handle in wanted}, timeout))
+        return [found[_raw(handle)].status for handle in wanted]
+
+    async def await_(
+        self, handles: Iterable[TaskHandle[Any]], timeout: float | None = None
+    ) -> list[TaskStatus]:
+        """Sleep until all these tasks have ended; how each did, in their order."""
+        wanted = list(handles)
+        ids = {_raw(handle) for handle in wanted}
+        found = {task_id: news async for task_id, news in aended(self._access, ids, timeout)}
+        return [found[_raw(handle)].status for handle in wanted]
+
+    def as_completed(
+        self, handles: Iterable[TaskHandle[R]], timeout: float | None = None
+    ) -> Iterator[TaskHandle[R]]:
+        """These handles, each when its task has ended, in whatever state."""
+        by_id = {_raw(handle): handle for handle in handles}
+        for task_id, _ in ended(self._access, by_id.keys(), timeout):
+            yield by_id[task_id]
+
+    async def aas_completed(
+        self, handles: Iterable[TaskHandle[R]], timeout: float | None = None
+    ) -> AsyncIterator[TaskHandle[R]]:
+        """These handles, each when its task has ended, in whatever state."""
+        by_id = {_raw(handle): handle for handle in handles}
+        async for task_id, _ in aended(self._access, by_id.keys(), timeout):
+            yield by_id[task_id]
+
+    def close(self) -> None:
+        """Let what is under way end, and close the database. Closing twice is no error."""
+        self._access.close()
+
+    async def aclose(self) -> None:
+        """Let what is under way end, and close the database. Closing twice is no error."""
+        import asyncio
+
+        await asyncio.to_thread(self._access.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<Holdfast {self.config.store.masked}>"
+
+    def _handle(self, record: TaskRecord) -> TaskHandle[Any]:
+        return self._dispatch.handle(UUID(bytes=record.id), record.task_name, record.version)
+
+
+def _raw(handle: TaskHandle[Any]) -> bytes:
+    return handle.id.bytes
+
+
+def _call_of(error: HoldfastError) -> Call:
+    if isinstance(error.call, Call):
+        return error.call
+    if error.call is not None:
+        raise ConfigError("this error comes from send_many: use resend_many")
+    raise ConfigError(f"{type(error).__name__} does not come from a send, so nothing can be resent")
+
+
+def _calls_of(error: HoldfastError) -> tuple[Call, ...]:
+    if isinstance(error.call, tuple):
+        return error.call
+    raise ConfigError(f"{type(error).__name__} does not come from send_many: use resend")

@@ -1,0 +1,303 @@
+"""What an operator does, from Python: the verbs of the command line and the web page.
+
+Owns nothing but their arguments. Lists are pages, newest first; the page says where the next
+one begins. Verbs take any number of ids and answer for each; a task that a verb does not
+apply to is left as it is. `TaskHandle` has the same verbs for one task, with errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TypeAlias, TypedDict, TypeVar, Unpack
+from uuid import UUID
+
+from holdfast.client import verbs
+from holdfast.client.access import Access
+from holdfast.client.choice import moment_us
+from holdfast.client.handle import TaskHandle
+from holdfast.client.info import TaskInfo
+from holdfast.core import option
+from holdfast.core.errors import ConfigError
+from holdfast.core.identity import as_bytes
+from holdfast.core.moment import Due, When, due, from_us
+from holdfast.core.records import QueueRecord, TaskFilter
+from holdfast.core.status import TaskStatus
+from holdfast.store import cancel, inspect, operate, queues
+from holdfast.store.op import Op
+
+__all__ = ["Control", "QueueControl", "QueueInfo", "TaskControl", "TaskPage"]
+
+T = TypeVar("T")
+TaskId: TypeAlias = "UUID | str | TaskHandle[object]"
+
+
+class Filter(TypedDict, total=False):
+    """Which tasks a list shows."""
+
+    status: TaskStatus | str | Iterable[TaskStatus | str]
+    queue: str
+    name: str
+    tag: str
+    worker_id: str
+    error_code: str
+    workflow_id: UUID | str
+    submitted_from: datetime
+    submitted_until: datetime
+    dead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """Some tasks, the newest first."""
+
+    tasks: Sequence[TaskInfo]
+    next: UUID | None
+    """Give this as `before` for the next page; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """A queue: whether it is paused, and what waits in it."""
+
+    name: str
+    paused_at: datetime | None
+    paused_by: str | None
+    pending: int
+    """Counted up to 10,000."""
+    oldest_enqueued_at: datetime | None
+
+
+class Control:
+    """`app.control`."""
+
+    def __init__(self, access: Access) -> None:
+        self.tasks = TaskControl(access)
+        self.queues = QueueControl(access)
+
+
+class TaskControl:
+    """`app.control.tasks`."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def list(
+        self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
+    ) -> TaskPage:
+        """One page of the tasks that fit, the newest first."""
+        return _page(self._access.run(_listing(before, limit, where)))
+
+    async def alist(
+        self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
+    ) -> TaskPage:
+        """One page of the tasks that fit, the newest first."""
+        return _page(await self._access.arun(_listing(before, limit, where)))
+
+    def show(self, task_id: TaskId) -> TaskInfo:
+        """Everything that is stored about a task."""
+        return TaskInfo.of(self._access.run(partial(verbs.show, _id(task_id))))
+
+    async def ashow(self, task_id: TaskId) -> TaskInfo:
+        """Everything that is stored about a task."""
+        return TaskInfo.of(await self._access.arun(partial(verbs.show, _id(task_id))))
+
+    def count(self, *, queue: str | None = None) -> dict[TaskStatus, int]:
+        """How many tasks there are in each status, counted up to 10,000."""
+        return self._access.run(partial(inspect.counts, queue)).by_status
+
+    async def acount(self, *, queue: str | None = None) -> dict[TaskStatus, int]:
+        """How many tasks there are in each status, counted up to 10,000."""
+        return (await self._access.arun(partial(inspect.counts, queue))).by_status
+
+    def cancel(self, *ids: TaskId) -> dict[UUID, TaskStatus | None]:
+        """Cancel tasks; the status of each afterwards, None for one that does not exist."""
+        return _by_uuid(self._access.run(partial(cancel.cancel, _ids(ids))))
+
+    async def acancel(self, *ids: TaskId) -> dict[UUID, TaskStatus | None]:
+        """Cancel tasks; the status of each afterwards, None for one that does not exist."""
+        return _by_uuid(await self._access.arun(partial(cancel.cancel, _ids(ids))))
+
+    def resubmit(
+        self,
+        *ids: TaskId,
+        keep_retries: bool = False,
+        fresh: bool = False,
+        good_until: datetime | None = None,
+        run_at: datetime | None = None,
+    ) -> dict[UUID, bool]:
+        """Let ended tasks run again; True for each that was resubmitted."""
+        make = _resubmission(ids, keep_retries, fresh, good_until, run_at)
+        return _by_uuid(self._access.run(make))
+
+    async def aresubmit(
+        self,
+        *ids: TaskId,
+        keep_retries: bool = False,
+        fresh: bool = False,
+        good_until: datetime | None = None,
+        run_at: datetime | None = None,
+    ) -> dict[UUID, bool]:
+        """Let ended tasks run again; True for each that was resubmitted."""
+        make = _resubmission(ids, keep_retries, fresh, good_until, run_at)
+        return _by_uuid(await self._access.arun(make))
+
+    def reschedule(
+        self,
+        *ids: TaskId,
+        when: When | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+    ) -> dict[UUID, bool]:
+        """Change the time, queue or priority of tasks that wait; True for each that changed.
+
+        `when` is in seconds, a timedelta or an aware datetime; 0 is at once.
+        """
+        return _by_uuid(self._access.run(_rescheduling(ids, when, queue, priority)))
+
+    async def areschedule(
+        self,
+        *ids: TaskId,
+        when: When | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+    ) -> dict[UUID, bool]:
+        """Change the time, queue or priority of tasks that wait; True for each that changed."""
+        return _by_uuid(await self._access.arun(_rescheduling(ids, when, queue, priority)))
+
+    def delete(self, *ids: TaskId) -> dict[UUID, bool]:
+        """Remove ended tasks with their attempts and logs; True for each that is gone."""
+        return _by_uuid(self._access.run(partial(operate.delete, _ids(ids))))
+
+    async def adelete(self, *ids: TaskId) -> dict[UUID, bool]:
+        """Remove ended tasks with their attempts and logs; True for each that is gone."""
+        return _by_uuid(await self._access.arun(partial(operate.delete, _ids(ids))))
+
+
+class QueueControl:
+    """`app.control.queues`."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def list(self) -> Sequence[QueueInfo]:
+        """The queues in which something waits, and those that were ever paused."""
+        return [_queue(record) for record in self._access.run(partial(queues.list_queues))]
+
+    async def alist(self) -> Sequence[QueueInfo]:
+        """The queues in which something waits, and those that were ever paused."""
+        return [_queue(record) for record in await self._access.arun(partial(queues.list_queues))]
+
+    def pause(self, queue: str, *, by: str | None = None) -> None:
+        """Let nothing more be claimed from a queue."""
+        self._access.run(partial(queues.pause, option.queue_name(queue), by=by))
+
+    async def apause(self, queue: str, *, by: str | None = None) -> None:
+        """Let nothing more be claimed from a queue."""
+        await self._access.arun(partial(queues.pause, option.queue_name(queue), by=by))
+
+    def resume(self, queue: str) -> bool:
+        """Let a paused queue go on; False if it was not paused."""
+        return self._access.run(partial(queues.resume, option.queue_name(queue)))
+
+    async def aresume(self, queue: str) -> bool:
+        """Let a paused queue go on; False if it was not paused."""
+        return await self._access.arun(partial(queues.resume, option.queue_name(queue)))
+
+
+def _id(given: TaskId) -> bytes:
+    return given.id.bytes if isinstance(given, TaskHandle) else as_bytes(given)
+
+
+def _ids(given: Iterable[TaskId]) -> Sequence[bytes]:
+    return [_id(task_id) for task_id in given]
+
+
+def _by_uuid(answers: dict[bytes, T]) -> dict[UUID, T]:
+    return {UUID(bytes=task_id): answer for task_id, answer in answers.items()}
+
+
+def _listing(
+    before: UUID | str | None, limit: int, where: Filter
+) -> Callable[[], Op[inspect.Page]]:
+    unknown = where.keys() - Filter.__annotations__.keys()
+    if unknown:
+        names = ", ".join(sorted(Filter.__annotations__))
+        raise ConfigError(f"tasks cannot be listed by {min(unknown)!r}: use {names}")
+    workflow = where.get("workflow_id")
+    wanted = TaskFilter(
+        status=_statuses(where.get("status", ())),
+        queue_name=where.get("queue"),
+        task_name=where.get("name"),
+        tag=where.get("tag"),
+        worker_id=where.get("worker_id"),
+        error_code=where.get("error_code"),
+        workflow_id=None if workflow is None else as_bytes(workflow),
+        created_from=moment_us(where.get("submitted_from"), "submitted_from"),
+        created_until=moment_us(where.get("submitted_until"), "submitted_until"),
+        dead=where.get("dead"),
+    )
+    start = None if before is None else as_bytes(before)
+    size = option.at_least(1, limit, "limit")
+    return partial(inspect.list_tasks, wanted, before=start, limit=size)
+
+
+def _statuses(given: TaskStatus | str | Iterable[TaskStatus | str]) -> frozenset[TaskStatus]:
+    names = [given] if isinstance(given, str) else given
+    try:
+        return frozenset(TaskStatus(name) for name in names)
+    except ValueError as error:
+        known = ", ".join(TaskStatus)
+        raise ConfigError(f"{error}: there are {known}", option="status") from None
+
+
+def _page(page: inspect.Page) -> TaskPage:
+    start = None if page.next is None else UUID(bytes=page.next)
+    return TaskPage([TaskInfo.of(task) for task in page.tasks], start)
+
+
+def _resubmission(
+    ids: Iterable[TaskId],
+    keep_retries: bool,
+    fresh: bool,
+    good_until: datetime | None,
+    run_at: datetime | None,
+) -> Callable[[], Op[dict[bytes, bool]]]:
+    return partial(
+        operate.resubmit,
+        _ids(ids),
+        keep_retries=option.flag(keep_retries, "keep_retries"),
+        fresh=option.flag(fresh, "fresh"),
+        good_until=moment_us(good_until, "good_until"),
+        run_at=moment_us(run_at, "run_at"),
+    )
+
+
+def _rescheduling(
+    ids: Iterable[TaskId], when: When | None, queue: str | None, priority: int | None
+) -> Callable[[], Op[dict[bytes, bool]]]:
+    if when is None and queue is None and priority is None:
+        raise ConfigError("reschedule changes nothing: give when, queue or priority")
+    at = Due() if when is None else due(when, option="when")
+    return partial(
+        operate.reschedule,
+        _ids(ids),
+        move=when is not None,
+        delay_us=at.delay_us,
+        run_at=at.run_at,
+        queue=None if queue is None else option.queue_name(queue),
+        priority=None if priority is None else option.priority(priority),
+    )
+
+
+def _queue(record: QueueRecord) -> QueueInfo:
+    paused, oldest = record.paused_at, record.oldest_enqueued_at
+    return QueueInfo(
+        record.queue_name,
+        None if paused is None else from_us(paused),
+        record.paused_by,
+        record.pending,
+        None if oldest is None else from_us(oldest),
+    )

@@ -1,0 +1,166 @@
+"""From a call to a handle.
+
+Owns what a sender gets back: the handle of the task there is now, or an error that carries
+the call, so that `app.resend(error)` can make the same send again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from holdfast.client.access import Access
+from holdfast.client.call import Call, prepare, prepare_unknown
+from holdfast.client.choice import Choice
+from holdfast.client.handle import TaskHandle
+from holdfast.client.registry import Registry
+from holdfast.client.sender import refuse
+from holdfast.client.verdict import Decode
+from holdfast.core.definition import TaskDefinition
+from holdfast.core.errors import ConfigError, HoldfastError
+from holdfast.core.policy import Policy
+from holdfast.core.records import SubmitAnswer, Submitted
+
+__all__ = ["Dispatch", "ManyArguments"]
+
+ManyArguments: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
+"""The arguments of one call of `send_many`: by position, or by name."""
+
+
+class Dispatch:
+    """Sends calls for one app."""
+
+    def __init__(self, access: Access, registry: Registry) -> None:
+        self.access = access
+        self.registry = registry
+
+    def prepare(
+        self,
+        task: TaskDefinition,
+        choice: Choice,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Call:
+        """A call of a task that is defined here."""
+        self.access.check_open()
+        return prepare(task, choice, args, kwargs, self.access.config.max_payload)
+
+    def prepare_named(
+        self,
+        name: str,
+        version: int | None,
+        choice: Choice,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Call:
+        """A call by name: checked if the task is defined here, otherwise as it was given."""
+        known = self.registry.find(name, version)
+        if known is not None:
+            return self.prepare(known, choice, args, kwargs)
+        self.access.check_open()
+        config = self.access.config
+        return prepare_unknown(
+            name,
+            1 if version is None else version,
+            choice,
+            args,
+            kwargs,
+            config.max_payload,
+            task_options=Policy(timeout=config.default_timeout).encode(),
+        )
+
+    def prepare_many(
+        self, task: TaskDefinition, choice: Choice, calls: Sequence[ManyArguments]
+    ) -> list[Call]:
+        """One call for each set of arguments."""
+        if choice.id is not None:
+            raise ConfigError("an id is for one task: leave it out of send_many", option="id")
+        return [
+            self.prepare(task, choice, (), given)
+            if isinstance(given, Mapping)
+            else self.prepare(task, choice, _positional(given, place), {})
+            for place, given in enumerate(calls)
+        ]
+
+    def send(self, call: Call, *, repeated: bool = False) -> TaskHandle[Any]:
+        """Send a call."""
+        try:
+            answer = self.access.send(call.submission, contended=call.contended)
+            return self._handle(call, answer, repeated)
+        except HoldfastError as error:
+            error.call = call
+            raise
+
+    async def asend(self, call: Call, *, repeated: bool = False) -> TaskHandle[Any]:
+        """Send a call."""
+        try:
+            answer = await self.access.asend(call.submission, contended=call.contended)
+            return self._handle(call, answer, repeated)
+        except HoldfastError as error:
+            error.call = call
+            raise
+
+    def send_all(self, calls: Sequence[Call], *, repeated: bool = False) -> list[TaskHandle[Any]]:
+        """Send calls in one transaction: all of them, or none."""
+        if not calls:
+            return []
+        try:
+            answers = self.access.send_all([call.submission for call in calls])
+        except HoldfastError as error:
+            error.call = tuple(calls)
+            raise
+        return [
+            self._handle(call, answer, repeated)
+            for call, answer in zip(calls, answers, strict=True)
+        ]
+
+    async def asend_all(
+        self, calls: Sequence[Call], *, repeated: bool = False
+    ) -> list[TaskHandle[Any]]:
+        """Send calls in one transaction: all of them, or none."""
+        if not calls:
+            return []
+        try:
+            answers = await self.access.asend_all([call.submission for call in calls])
+        except HoldfastError as error:
+            error.call = tuple(calls)
+            raise
+        return [
+            self._handle(call, answer, repeated)
+            for call, answer in zip(calls, answers, strict=True)
+        ]
+
+    def handle(self, task_id: UUID, name: str, version: int) -> TaskHandle[Any]:
+        """The handle of a task that is known to exist."""
+        return TaskHandle(
+            self.access, task_id.bytes, created=False, decode=self._decoder(name, version)
+        )
+
+    def _handle(self, call: Call, answer: Submitted, repeated: bool) -> TaskHandle[Any]:
+        refuse(call.submission, answer)
+        created = answer.answer is SubmitAnswer.CREATED
+        if answer.answer is SubmitAnswer.EXISTING and answer.id == call.submission.id:
+            # An id that was made for this send and exists already: the answer of our own
+            # first try was lost, and the second has found what it did.
+            created = not call.own_id and not repeated
+        return TaskHandle(
+            self.access,
+            answer.id,
+            created=created,
+            decode=self._decoder(call.task_name, call.version),
+        )
+
+    def _decoder(self, name: str, version: int) -> Decode | None:
+        known = self.registry.find(name, version)
+        return None if known is None else known.signature.decode_result
+
+
+def _positional(given: Any, place: int) -> Sequence[Any]:
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes | bytearray):
+        return given
+    raise ConfigError(
+        f"call {place} of send_many is {given!r:.100}: give the arguments of each call as a "
+        "tuple, such as (1, 2) or (1,), or as a dict of names",
+        option="calls",
+    )

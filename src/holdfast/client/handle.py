@@ -1,0 +1,255 @@
+"""A task that was sent, seen from outside.
+
+Owns the public face of one task: reading where it stands, waiting for its end, asking for
+its end. Every method that may block has an async twin with the same signature. A handle
+caches nothing but the id: what it says is what the database says now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, Generic, TypeVar, cast
+from uuid import UUID
+
+from holdfast.client import verbs
+from holdfast.client.access import Access
+from holdfast.client.choice import moment_us
+from holdfast.client.deadline import Deadline
+from holdfast.client.info import Attempt, Progress, TaskInfo
+from holdfast.client.join import adoze, aended, doze, ended
+from holdfast.client.reason import Why, explain
+from holdfast.client.verdict import Decode, outcome_of, value_of
+from holdfast.core import option
+from holdfast.core.result import TaskError, TaskResult
+from holdfast.core.status import TaskStatus
+from holdfast.store import inspect
+from holdfast.store.inspect import Ending
+from holdfast.store.op import Op
+
+__all__ = ["TaskHandle"]
+
+R_co = TypeVar("R_co", covariant=True)
+
+LOOK: Final = 1.0
+"""How often `follow` looks for changes that are not an end, in seconds."""
+
+
+class TaskHandle(Generic[R_co]):
+    """One task that was sent; `R` is what its code returns.
+
+    handle = add.send(1, 2)
+    handle.get(timeout=10)
+    """
+
+    __slots__ = ("_access", "_decode", "_id", "created")
+
+    def __init__(
+        self,
+        access: Access,
+        task_id: bytes,
+        *,
+        created: bool,
+        decode: Decode | None,
+    ) -> None:
+        self._access = access
+        self._id = task_id
+        self._decode = decode
+        self.created = created
+        """False if the send met a task that existed: a repeated one, or a unique one."""
+
+    @property
+    def id(self) -> UUID:
+        """The task's id."""
+        return UUID(bytes=self._id)
+
+    def status(self) -> TaskStatus:
+        """Where the task stands."""
+        return self._access.run(lambda: verbs.status(self._id))
+
+    async def astatus(self) -> TaskStatus:
+        """Where the task stands."""
+        return await self._access.arun(lambda: verbs.status(self._id))
+
+    def info(self) -> TaskInfo:
+        """Everything that is stored about the task."""
+        return TaskInfo.of(self._access.run(lambda: verbs.show(self._id)))
+
+    async def ainfo(self) -> TaskInfo:
+        """Everything that is stored about the task."""
+        return TaskInfo.of(await self._access.arun(lambda: verbs.show(self._id)))
+
+    def attempts(self) -> list[Attempt]:
+        """The executions that have ended, in order."""
+        return [
+            Attempt.of(found) for found in self._access.run(partial(inspect.attempts, self._id))
+        ]
+
+    async def aattempts(self) -> list[Attempt]:
+        """The executions that have ended, in order."""
+        return [Attempt.of(a) for a in await self._access.arun(partial(inspect.attempts, self._id))]
+
+    def output(self) -> str | None:
+        """What the task has yielded so far, if it is a generator."""
+        return self.info().output
+
+    async def aoutput(self) -> str | None:
+        """What the task has yielded so far, if it is a generator."""
+        return (await self.ainfo()).output
+
+    def progress(self) -> Progress | None:
+        """How far the task says it is."""
+        return self.info().progress
+
+    async def aprogress(self) -> Progress | None:
+        """How far the task says it is."""
+        return (await self.ainfo()).progress
+
+    def why(self) -> Why:
+        """Why the task is where it is, in sentences."""
+        return self._access.run(lambda: explain(self._id))
+
+    async def awhy(self) -> Why:
+        """Why the task is where it is, in sentences."""
+        return await self._access.arun(lambda: explain(self._id))
+
+    def wait(self, timeout: float | None = None) -> TaskStatus:
+        """Sleep until the task has ended, and say how; `WaitTimeout` after `timeout` seconds."""
+        return self._ended(timeout).status
+
+    async def await_(self, timeout: float | None = None) -> TaskStatus:
+        """Sleep until the task has ended, and say how; `WaitTimeout` after `timeout` seconds."""
+        return (await self._aended(timeout)).status
+
+    def get(self, timeout: float | None = None) -> R_co:
+        """Wait for the task's value; raises `TaskFailed`, `TaskCancelled`, … if there is none."""
+        return cast("R_co", value_of(self._id, self._ended(timeout), self._decode))
+
+    async def aget(self, timeout: float | None = None) -> R_co:
+        """Wait for the task's value; raises `TaskFailed`, `TaskCancelled`, … if there is none."""
+        return cast("R_co", value_of(self._id, await self._aended(timeout), self._decode))
+
+    def outcome(self, timeout: float | None = None) -> TaskResult[R_co, TaskError]:
+        """Wait for the task's value or error; never raises for the task's own failure."""
+        return outcome_of(self._ended(timeout), self._decode)
+
+    async def aoutcome(self, timeout: float | None = None) -> TaskResult[R_co, TaskError]:
+        """Wait for the task's value or error; never raises for the task's own failure."""
+        return outcome_of(await self._aended(timeout), self._decode)
+
+    def follow(self, timeout: float | None = None) -> Iterator[TaskInfo]:
+        """The task now and after every change that can be seen, until it has ended."""
+        last: TaskInfo | None = None
+        deadline = Deadline(timeout)
+        while True:
+            info = self.info()
+            if last is None or _differs(info, last):
+                last = info
+                yield info
+            if info.status.is_terminal:
+                return
+            if deadline.has_passed:
+                raise deadline.error(self._id, info.status)
+            doze(self._access, self._id, deadline.within(LOOK))
+
+    async def afollow(self, timeout: float | None = None) -> AsyncIterator[TaskInfo]:
+        """The task now and after every change that can be seen, until it has ended."""
+        last: TaskInfo | None = None
+        deadline = Deadline(timeout)
+        while True:
+            info = await self.ainfo()
+            if last is None or _differs(info, last):
+                last = info
+                yield info
+            if info.status.is_terminal:
+                return
+            if deadline.has_passed:
+                raise deadline.error(self._id, info.status)
+            await adoze(self._access, self._id, deadline.within(LOOK))
+
+    def cancel(self) -> TaskStatus:
+        """Cancel the task; the status it has then.
+
+        CANCELLED: it will never run (again). RUNNING: its worker has been asked to end it.
+        Another status: it had ended before.
+        """
+        return self._access.run(lambda: verbs.cancel(self._id))
+
+    async def acancel(self) -> TaskStatus:
+        """Cancel the task; the status it has then."""
+        return await self._access.arun(lambda: verbs.cancel(self._id))
+
+    def resubmit(
+        self,
+        *,
+        keep_retries: bool = False,
+        fresh: bool = False,
+        good_until: datetime | None = None,
+        run_at: datetime | None = None,
+    ) -> TaskStatus:
+        """Let a task that ended without a value run again; the status it has then.
+
+        Its attempts and log are kept. `keep_retries` leaves the counts of retries and crashes
+        as they are, `fresh` forgets its checkpoints.
+        """
+        return self._access.run(self._resubmit(keep_retries, fresh, good_until, run_at))
+
+    async def aresubmit(
+        self,
+        *,
+        keep_retries: bool = False,
+        fresh: bool = False,
+        good_until: datetime | None = None,
+        run_at: datetime | None = None,
+    ) -> TaskStatus:
+        """Let a task that ended without a value run again; the status it has then."""
+        return await self._access.arun(self._resubmit(keep_retries, fresh, good_until, run_at))
+
+    def __await__(self) -> Generator[Any, None, R_co]:
+        return self.aget().__await__()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TaskHandle):
+            return NotImplemented
+        return self._id == other._id and self._access is other._access
+
+    def __hash__(self) -> int:
+        return hash(self._id)
+
+    def __repr__(self) -> str:
+        return f"<TaskHandle {self.id}>"
+
+    def _ended(self, timeout: float | None) -> Ending:
+        ((_, ending),) = ended(self._access, [self._id], timeout)
+        return ending
+
+    async def _aended(self, timeout: float | None) -> Ending:
+        ((_, ending),) = [news async for news in aended(self._access, [self._id], timeout)]
+        return ending
+
+    def _resubmit(
+        self,
+        keep_retries: bool,
+        fresh: bool,
+        good_until: datetime | None,
+        run_at: datetime | None,
+    ) -> Callable[[], Op[TaskStatus]]:
+        return partial(
+            verbs.resubmit,
+            self._id,
+            keep_retries=option.flag(keep_retries, "keep_retries"),
+            fresh=option.flag(fresh, "fresh"),
+            good_until=moment_us(good_until, "good_until"),
+            run_at=moment_us(run_at, "run_at"),
+        )
+
+
+def _differs(info: TaskInfo, last: TaskInfo) -> bool:
+    return (info.status, info.attempt, info.stage, info.progress, info.updated_at) != (
+        last.status,
+        last.attempt,
+        last.stage,
+        last.progress,
+        last.updated_at,
+    )

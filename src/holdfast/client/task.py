@@ -1,0 +1,124 @@
+"""A task as its users hold it: a function that can be sent.
+
+Owns the typed surface of sending. `P` are the parameters of the task's function and `R` is
+the value its handle gives, so a type checker sees a wrong argument of `send` where it is
+written. Sending is `dispatch`'s work; a plain call runs the function here and now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import update_wrapper
+from typing import Generic, ParamSpec, TypeVar, Unpack, cast
+
+from holdfast.client.choice import PLAIN, CallOptions, Choice, choose, put_off
+from holdfast.client.dispatch import Dispatch, ManyArguments
+from holdfast.client.handle import TaskHandle
+from holdfast.core.definition import TaskDefinition
+from holdfast.core.moment import When
+
+__all__ = ["Task", "TaskFunction"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+
+
+class Task(Generic[P, R]):
+    """A task that can be sent; `options` makes one that is sent differently.
+
+    add.send(1, 2)
+    add.options(queue="fast", priority=1).send(1, 2)
+    """
+
+    def __init__(
+        self, definition: TaskDefinition, dispatch: Dispatch, choice: Choice = PLAIN
+    ) -> None:
+        self._definition = definition
+        self._dispatch = dispatch
+        self._choice = choice
+
+    @property
+    def name(self) -> str:
+        """The name it is stored under."""
+        return self._definition.name
+
+    @property
+    def version(self) -> int:
+        """Its version; workers know a task by name and version."""
+        return self._definition.version
+
+    @property
+    def queue(self) -> str:
+        """The queue it is sent to."""
+        return self._choice.queue or self._definition.queue
+
+    @property
+    def priority(self) -> int:
+        """Its priority, 1 (first) to 100 (last)."""
+        return self._choice.priority or self._definition.priority
+
+    @property
+    def definition(self) -> TaskDefinition:
+        """Everything that was said when it was defined."""
+        return self._definition
+
+    def options(self, **options: Unpack[CallOptions]) -> Task[P, R]:
+        """The same task with other options for its sends: queue, priority, delay, run_at,
+        good_until, good_for, unique, id, tags."""
+        return Task(self._definition, self._dispatch, choose(self._choice, **options))
+
+    def send(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+        """Send one call. When this returns, the task is durable."""
+        call = self._dispatch.prepare(self._definition, self._choice, args, kwargs)
+        return self._dispatch.send(call)
+
+    async def asend(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+        """Send one call. When this returns, the task is durable."""
+        call = self._dispatch.prepare(self._definition, self._choice, args, kwargs)
+        return await self._dispatch.asend(call)
+
+    def schedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+        """Send one call to be run later: in seconds, after a timedelta, or at an aware datetime."""
+        choice = put_off(self._choice, when)
+        call = self._dispatch.prepare(self._definition, choice, args, kwargs)
+        return self._dispatch.send(call)
+
+    async def aschedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+        """Send one call to be run later: in seconds, after a timedelta, or at an aware datetime."""
+        choice = put_off(self._choice, when)
+        call = self._dispatch.prepare(self._definition, choice, args, kwargs)
+        return await self._dispatch.asend(call)
+
+    def send_many(self, calls: Iterable[ManyArguments], /) -> list[TaskHandle[R]]:
+        """Send many calls in one transaction: all of them, or none.
+
+        Each is a tuple of positional arguments, or a dict of named ones.
+        """
+        prepared = self._dispatch.prepare_many(self._definition, self._choice, list(calls))
+        return cast("list[TaskHandle[R]]", self._dispatch.send_all(prepared))
+
+    async def asend_many(self, calls: Iterable[ManyArguments], /) -> list[TaskHandle[R]]:
+        """Send many calls in one transaction: all of them, or none."""
+        prepared = self._dispatch.prepare_many(self._definition, self._choice, list(calls))
+        return cast("list[TaskHandle[R]]", await self._dispatch.asend_all(prepared))
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name} version {self.version}>"
+
+
+class TaskFunction(Task[P, R], Generic[P, R, C]):
+    """A task that was made from a function, and can still be called as one.
+
+    `C` is what the plain call returns: for an `async def` a coroutine, where `R` is its value.
+    """
+
+    def __init__(
+        self, definition: TaskDefinition, dispatch: Dispatch, function: Callable[P, C]
+    ) -> None:
+        super().__init__(definition, dispatch)
+        self._function = function
+        update_wrapper(cast("Callable[P, C]", self), function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
+        return self._function(*args, **kwargs)

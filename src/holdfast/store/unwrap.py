@@ -1,0 +1,130 @@
+"""From what a caller calls a connection to the driver's connection inside it.
+
+Owns the knowledge of SQLAlchemy's, Django's and aiosqlite's wrappers. Nothing is imported for
+it: an object tells what it is by the module and name of its class. Wrappers are asked again
+before every use, because a session that has committed continues on another connection.
+
+Where a wrapper keeps books about transactions (SQLAlchemy), it is made to begin one, or it
+would believe that there is nothing to commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from holdfast.core.errors import ConfigError
+
+__all__ = ["AsyncSource", "Kind", "Source", "kind_of", "source_of"]
+
+Kind: TypeAlias = Literal["sqlite", "aiosqlite", "psycopg", "psycopg async"]
+
+_ACCEPTED: Final = (
+    "sqlite3, apsw, aiosqlite, psycopg 3 (sync and async), SQLAlchemy sessions and connections "
+    "(sync and async) over these drivers, and Django's"
+)
+_KINDS: Final[dict[tuple[str, str], Kind]] = {
+    ("sqlite3", "Connection"): "sqlite",
+    ("apsw", "Connection"): "sqlite",
+    ("aiosqlite", "Connection"): "aiosqlite",
+    ("psycopg", "Connection"): "psycopg",
+    ("psycopg", "AsyncConnection"): "psycopg async",
+}
+_REMEDIES: Final = {
+    "Engine": "give a connection of the engine: `with engine.begin() as connection`",
+    "AsyncEngine": "give a connection of it: `async with engine.begin() as connection`",
+    "sessionmaker": "give a session that it makes",
+    "async_sessionmaker": "give a session that it makes",
+    "ConnectionPool": "give a connection of the pool: `with pool.connection() as connection`",
+    "AsyncConnectionPool": "give a connection of the pool",
+    "Cursor": "give the connection of the cursor",
+    "AsyncCursor": "give the connection of the cursor",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where to get the driver's connection."""
+
+    raw: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncSource:
+    """Where to get the driver's connection when that takes an await."""
+
+    raw: Callable[[], Awaitable[Any]]
+
+
+def source_of(connection: Any) -> Source | AsyncSource:
+    """How to reach the driver's connection behind `connection`; `ConfigError` if it is none."""
+    kind = kind_of(connection)
+    if kind in ("sqlite", "psycopg"):
+        return Source(lambda: connection)
+    if kind is not None:
+        return AsyncSource(lambda: _itself(connection))
+    names = _names(connection)
+    if ("sqlalchemy", "AsyncSession") in names or ("sqlalchemy", "async_scoped_session") in names:
+        return AsyncSource(lambda: _of_async_session(connection))
+    if ("sqlalchemy", "AsyncConnection") in names:
+        return AsyncSource(lambda: _of_async_connection(connection))
+    if ("sqlalchemy", "Session") in names or ("sqlalchemy", "scoped_session") in names:
+        return Source(lambda: _of_connection(connection.connection()))
+    if ("sqlalchemy", "Connection") in names:
+        return Source(lambda: _of_connection(connection))
+    if hasattr(connection, "ensure_connection") and hasattr(connection, "in_atomic_block"):
+        return Source(lambda: _of_django(connection))
+    name = type(connection).__name__
+    remedy = _REMEDIES.get(name, f"there are {_ACCEPTED}")
+    raise ConfigError(f"using() cannot take {_full_name(connection)}: {remedy}")
+
+
+def kind_of(raw: Any) -> Kind | None:
+    """Which driver's connection this is; None if it is of no driver that can be joined."""
+    for name in _names(raw):
+        if name in _KINDS:
+            return _KINDS[name]
+    return None
+
+
+def refusal(raw: Any) -> ConfigError:
+    """The error for a driver that cannot be joined."""
+    return ConfigError(
+        f"using() cannot join a transaction of {_full_name(raw)}: there are {_ACCEPTED}"
+    )
+
+
+def _names(thing: Any) -> list[tuple[str, str]]:
+    """The top package and the name of every class of a thing, its own first."""
+    return [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(thing).__mro__]
+
+
+def _full_name(thing: Any) -> str:
+    kind = type(thing)
+    return f"a {kind.__module__}.{kind.__qualname__}"
+
+
+async def _itself(connection: Any) -> Any:
+    return connection
+
+
+def _of_connection(connection: Any) -> Any:
+    if not connection.in_transaction():
+        connection.begin()
+    return connection.connection.driver_connection
+
+
+async def _of_async_session(session: Any) -> Any:
+    return await _of_async_connection(await session.connection())
+
+
+async def _of_async_connection(connection: Any) -> Any:
+    if not connection.in_transaction():
+        await connection.begin()
+    return (await connection.get_raw_connection()).driver_connection
+
+
+def _of_django(wrapper: Any) -> Any:
+    wrapper.ensure_connection()
+    return wrapper.connection
