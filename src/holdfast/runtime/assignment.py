@@ -1,0 +1,69 @@
+"""One task in the hands of one child, as the supervisor sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.core.outcome import Outcome
+from holdfast.core.policy import Policy
+from holdfast.core.records import NO_USAGE, ClaimedTask, Usage
+from holdfast.runtime.wire import Job, Why
+
+if TYPE_CHECKING:
+    from holdfast.runtime.pool.member import Member
+
+
+@dataclass(slots=True, eq=False)
+class Assignment:
+    """Changes under the desk's lock only."""
+
+    slot: int
+    task: ClaimedTask
+    policy: Policy
+    member: Member
+    cost_us: int
+    attempt: int = 0
+    started: bool = False
+    """Whether its start is durable; before that nothing was handed over."""
+    doomed: Why | None = None
+    doomed_at: float = 0.0
+    killed: bool = False
+    beat_at: float = 0.0
+    """When it last gave a sign of life, for tasks that promise to (monotonic)."""
+    wanted_gone: bool = False
+    """Whether a cancel of it has been read from the store."""
+
+    def job(self) -> Job:
+        """What the child is told."""
+        task = self.task
+        return Job(
+            slot=self.slot,
+            id=task.id,
+            name=task.task_name,
+            version=task.version,
+            queue=task.queue_name,
+            args=task.args,
+            kwargs=task.kwargs,
+            attempt=self.attempt,
+            retry_count=task.retry_count,
+            task_options=task.task_options,
+            parent_id=task.parent_id,
+            root_id=task.root_id,
+            workflow_id=task.workflow_id,
+            trace_context=task.trace_context,
+            key=task.key,
+            token=task.token,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that has ended and is not yet written."""
+
+    assignment: Assignment
+    outcome: Outcome
+    usage: Usage = NO_USAGE
+    run_us: int = 0
+    committed: bool = False
+    """The code completed itself in its own transaction (`complete_in`); the row tells."""

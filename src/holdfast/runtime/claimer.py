@@ -1,0 +1,258 @@
+"""The claimer: free children → claim → start → hand over.
+
+Invariant: a task is handed to a child only after its start is durable, and every task that
+was claimed is started, released, or left to its lease.
+
+One turn is one transaction. When children are idle it claims and starts at once; under load
+it starts the batch that was claimed by the turn before and claims the next one, so that
+children never wait for a commit.
+
+Failure: a turn that raised is undone here; if its commit may have landed, the tasks it
+could have touched are given back (`give_up`) before anything else is tried with them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.core.lifecycle import Verb
+from holdfast.core.outcome import Change, NotBegun
+from holdfast.core.records import Answer, ClaimedTask, Position
+from holdfast.core.status import TaskStatus
+from holdfast.runtime.assignment import Assignment
+from holdfast.runtime.desk import Desk
+from holdfast.runtime.options import MAX_BATCH
+from holdfast.runtime.outage import Outage
+from holdfast.runtime.pool.member import Member, State
+from holdfast.runtime.source import Source, in_turn
+from holdfast.runtime.wire import Run
+from holdfast.store import claims, leases
+from holdfast.store.claims import Begin, Hold, Request, Turn
+from holdfast.store.protocol import Store
+
+log = logging.getLogger("holdfast.worker")
+
+_INTERRUPTED = Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
+
+
+@dataclass(slots=True)
+class _Plan:
+    begins: list[Assignment]
+    source: Source | None = None
+    request: Request | None = None
+
+
+class Claimer:
+    """A duty: call `tick` from one thread only."""
+
+    name = "claimer"
+
+    def __init__(
+        self,
+        store: Store,
+        desk: Desk,
+        sources: Sequence[Source],
+        outage: Outage,
+        *,
+        worker_id: str,
+        hostname: str,
+    ) -> None:
+        self._store = store
+        self._desk = desk
+        self._sources = sources
+        self._outage = outage
+        self._worker_id = worker_id
+        self._hostname = hostname
+        self._poll_at = 0.0
+        self._doubtful: list[tuple[bytes, list[ClaimedTask] | None]] = []
+
+    def rung(self, queues: frozenset[str]) -> None:
+        """A hint: look into these queues (all of them if it does not say)."""
+        with self._desk.lock:
+            for source in self._sources:
+                if not queues or "" in queues or source.queue in queues:
+                    source.rung()
+            self._desk.work.notify()
+
+    def tick(self) -> float:
+        """Wait until there is something to do, then do one turn of it."""
+        if self._doubtful and not self._settle_doubts():
+            return 0.0
+        self._release_stale()
+        with self._desk.lock:
+            plan = self._plan()
+            if plan is None:
+                self._desk.work.wait(self._until_poll())
+                return 0.0
+        self._turn(plan)
+        return 0.0
+
+    def _until_poll(self) -> float:
+        wait = max(0.0, self._poll_at - monotonic())
+        return min(wait, 0.2) if self._desk.held else wait
+
+    def _plan(self) -> _Plan | None:
+        now = monotonic()
+        if now >= self._poll_at:
+            # The poll is the truth; hints only make it quick. The jitter keeps a fleet from
+            # asking in step.
+            self._poll_at = now + self._desk.options.poll * random.uniform(0.75, 1.25)
+            for source in self._sources:
+                source.maybe = True
+        plan = _Plan(self._desk.fit_held())
+        if self._desk.accepting and not self._outage.is_on:
+            self._choose(plan, now)
+        return plan if plan.begins or plan.request is not None else None
+
+    def _choose(self, plan: _Plan, now: float) -> None:
+        appetite = self._desk.appetite()
+        if not appetite:
+            return
+        for source in in_turn(self._sources):
+            if not source.maybe:
+                continue
+            names = source.names(appetite)
+            left = self._desk.left(source.queue, source.choice.cap, source.only)
+            wanted = min(sum(appetite.values()), left, MAX_BATCH)
+            if not names or wanted <= 0:
+                continue
+            plan.source = source
+            plan.request = Request(
+                os.urandom(16),
+                self._worker_id,
+                source.queue,
+                names,
+                wanted,
+                self._desk.options.lease_us,
+                source.position(now),
+            )
+            return
+
+    def _turn(self, plan: _Plan) -> None:
+        at_once: list[Assignment] = []
+
+        def begin_now(tasks: Sequence[ClaimedTask]) -> list[Begin]:
+            with self._desk.lock:
+                self._desk.put_back(at_once)
+                at_once[:], _ = self._desk.fit(tasks)
+                return [_begin(assignment) for assignment in at_once]
+
+        try:
+            done = self._store.run(
+                claims.turn(
+                    [_begin(assignment) for assignment in plan.begins],
+                    plan.request,
+                    hostname=self._hostname,
+                    begin_now=begin_now,
+                )
+            )
+        except StoreUnavailable as error:
+            self._failed(plan, at_once, error)
+            return
+        self._outage.over()
+        self._landed(plan, at_once, done)
+
+    def _landed(self, plan: _Plan, at_once: list[Assignment], done: Turn) -> None:
+        horizon: Position | None = None
+        request = plan.request
+        short = request is not None and len(done.claimed) < request.wanted
+        if request is not None and short and plan.source is not None:
+            horizon = self._horizon(request)
+        orders: dict[Member, list[Assignment]] = defaultdict(list)
+        with self._desk.lock:
+            self._desk.claimed(done.claimed)
+            for assignment in (*plan.begins, *at_once):
+                landing = done.started[assignment.task.key]
+                if landing.answer is not Answer.LANDED:
+                    # Cancelled in between, or the lease is gone: there is nothing to run.
+                    self._desk.forget(self._desk.put_back([assignment]))
+                    continue
+                assignment.attempt = landing.attempt or 0
+                assignment.started = True
+                assignment.beat_at = monotonic()
+                if assignment.member.state is State.DEAD:
+                    self._desk.ended(assignment.slot, NotBegun())
+                else:
+                    orders[assignment.member].append(assignment)
+            begun = {assignment.task.key for assignment in at_once}
+            self._desk.hold(task for task in done.claimed if task.key not in begun)
+            if plan.source is not None and request is not None:
+                if short:
+                    plan.source.short(horizon)
+                elif done.claimed:
+                    task = done.claimed[-1]
+                    plan.source.found(Position(task.priority, task.enqueued_at, task.id))
+        for member, given in orders.items():
+            member.say(Run([assignment.job() for assignment in given]))
+
+    def _horizon(self, request: Request) -> Position | None:
+        try:
+            return self._store.run(claims.horizon(request.queue, request.after))
+        except StoreUnavailable:
+            return None
+
+    def _failed(self, plan: _Plan, at_once: list[Assignment], error: StoreUnavailable) -> None:
+        self._outage.noted(error)
+        with self._desk.lock:
+            self._desk.put_back(at_once)
+            tasks = self._desk.put_back(plan.begins)
+            if not error.commit_unknown:
+                self._desk.hold(tasks)
+        if error.commit_unknown:
+            by_token: dict[bytes, list[ClaimedTask]] = defaultdict(list)
+            for task in tasks:
+                by_token[task.token].append(task)
+            self._doubtful += by_token.items()
+            if plan.request is not None:
+                self._doubtful.append((plan.request.token, None))
+        self._outage.wait()
+
+    def _settle_doubts(self) -> bool:
+        """Undo what may have landed unseen; False while the store cannot be asked."""
+        while self._doubtful:
+            token, tasks = self._doubtful[-1]
+            keys = None if tasks is None else [task.key for task in tasks]
+            try:
+                self._store.run(leases.give_up(token, _INTERRUPTED, keys=keys))
+            except StoreUnavailable as error:
+                self._outage.noted(error)
+                self._outage.wait()
+                return False
+            self._outage.over()
+            self._doubtful.pop()
+            if tasks is not None:
+                with self._desk.lock:
+                    self._desk.forget(tasks)
+        return True
+
+    def _release_stale(self) -> None:
+        with self._desk.lock:
+            stale = self._desk.take_stale()
+        if stale:
+            self.release(stale)
+
+    def release(self, tasks: Sequence[ClaimedTask]) -> None:
+        """Give claimed tasks back; if the store is away, their lease will do it."""
+        try:
+            self._store.run(
+                claims.release(
+                    [Hold(task.key, task.token) for task in tasks],
+                    queues={task.queue_name for task in tasks},
+                )
+            )
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+        with self._desk.lock:
+            self._desk.forget(tasks)
+
+
+def _begin(assignment: Assignment) -> Begin:
+    task, member = assignment.task, assignment.member
+    return Begin(task.key, task.token, member.pid or 0, member.name)

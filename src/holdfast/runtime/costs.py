@@ -1,0 +1,37 @@
+"""What tasks have cost, to guess what the next ones will.
+
+Owns the estimate behind every window: how many short tasks may be handed to a child at
+once. A task that nobody has seen costs a whole window, so it gets one to itself.
+"""
+
+from __future__ import annotations
+
+WINDOW_US = 10_000
+"""How much work a child is given ahead, in microseconds of its time."""
+MOST_TASKS = 256
+_LEAST_US = WINDOW_US // MOST_TASKS
+_WEIGHT = 0.2
+
+
+class Costs:
+    """Mean run time per task name, recent runs counting most."""
+
+    def __init__(self) -> None:
+        self._mean: dict[str, float] = {}
+
+    def of(self, name: str) -> int:
+        """The expected cost of one run in µs, never so little that a window overflows."""
+        mean = self._mean.get(name)
+        return WINDOW_US if mean is None else max(_LEAST_US, int(mean))
+
+    def learn(self, name: str, run_us: int) -> None:
+        """One run took so long."""
+        mean = self._mean.get(name)
+        if mean is None:
+            self._mean[name] = float(run_us)
+        elif run_us > mean:
+            # Believe in slowness at once and in speed slowly: a wrong guess towards speed
+            # leaves tasks waiting behind a long one.
+            self._mean[name] = max(mean + _WEIGHT * (run_us - mean), run_us / 4)
+        else:
+            self._mean[name] = mean + _WEIGHT * (run_us - mean)

@@ -1,0 +1,246 @@
+"""The desk: what this worker has in hand, and the one lock around it.
+
+Owns the supervisor's memory: children and what each holds, claimed tasks that wait for a
+child, ended runs that wait to be written, and how many tasks each lease token still covers.
+Every thread of the supervisor meets the others here and nowhere else.
+
+Two conditions. `work` is for the claimer: notified by everything that can make a claim or a
+start possible (room, a hint, the poll, a stop). `outcomes` is for the finisher. Whatever
+changes state so that a wait could end must notify: a missed one is a second of silence.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from time import monotonic
+
+from holdfast.core.errors import HoldfastError
+from holdfast.core.outcome import NotBegun, Outcome
+from holdfast.core.policy import Policy
+from holdfast.core.records import NO_USAGE, ClaimedTask, Usage
+from holdfast.runtime.assignment import Assignment, Finished
+from holdfast.runtime.costs import WINDOW_US, Costs
+from holdfast.runtime.options import MAX_BATCH, WorkerOptions
+from holdfast.runtime.pool.member import Member, State
+from holdfast.runtime.wire import Kind, KnownTask
+
+log = logging.getLogger("holdfast.worker")
+
+HELD_FOR = 1.0
+"""Seconds after which a claimed task that found no child goes back to its queue."""
+
+
+class Desk:
+    """Shared state; take `lock` before touching anything here."""
+
+    def __init__(self, options: WorkerOptions, tasks: Sequence[KnownTask]) -> None:
+        self.options = options
+        self.lock = threading.Lock()
+        self.work = threading.Condition(self.lock)
+        self.outcomes = threading.Condition(self.lock)
+        self.members: dict[int, Member] = {}
+        self.assignments: dict[int, Assignment] = {}
+        self.held: deque[tuple[ClaimedTask, float]] = deque()
+        self.finished: deque[Finished] = deque()
+        self.tokens: Counter[bytes] = Counter()
+        self.spent: set[bytes] = set()
+        """Tokens whose tasks have all ended durably: their lease rows can go."""
+        self.costs = Costs()
+        self.accepting = True
+        self._known = {(task.name, task.version): task for task in tasks}
+        self._by_name: Counter[str] = Counter()
+        self._by_queue: Counter[str] = Counter()
+        self._typical: dict[Kind, float] = {}
+        self._next_slot = 1
+
+    # --- claimed tasks ---------------------------------------------------------------------
+
+    def claimed(self, tasks: Sequence[ClaimedTask]) -> None:
+        """Tasks were claimed: they count as ours from now on."""
+        for task in tasks:
+            self.tokens[task.token] += 1
+            self._by_name[task.task_name] += 1
+            self._by_queue[task.queue_name] += 1
+            kind = self.kind(task)
+            cost = self.costs.of(task.task_name)
+            typical = self._typical.get(kind)
+            self._typical[kind] = cost if typical is None else typical + 0.1 * (cost - typical)
+
+    def hold(self, tasks: Iterable[ClaimedTask]) -> None:
+        """Keep claimed tasks until a child has room."""
+        now = monotonic()
+        self.held.extend((task, now) for task in tasks)
+
+    def fit(self, tasks: Iterable[ClaimedTask]) -> tuple[list[Assignment], list[ClaimedTask]]:
+        """Give tasks to children that have room, in order; the given, and the rest."""
+        given: list[Assignment] = []
+        rest: list[ClaimedTask] = []
+        for task in tasks:
+            assignment = self._give(task)
+            if assignment is None:
+                rest.append(task)
+            else:
+                given.append(assignment)
+        return given, rest
+
+    def fit_held(self) -> list[Assignment]:
+        """Give held tasks to children that have room now."""
+        if not self.held or not any(m.room(0, False) for m in self.members.values()):
+            return []
+        since = {id(task): at for task, at in self.held}
+        given, rest = self.fit(task for task, _ in self.held)
+        self.held = deque((task, since[id(task)]) for task in rest)
+        return given
+
+    def take_stale(self) -> list[ClaimedTask]:
+        """Held tasks that no child had room for in time, or all when we stop; no longer ours."""
+        now = monotonic()
+        stale = [task for task, at in self.held if not self.accepting or now - at > HELD_FOR]
+        gone = set(map(id, stale))
+        self.held = deque(entry for entry in self.held if id(entry[0]) not in gone)
+        return stale
+
+    def _give(self, task: ClaimedTask) -> Assignment | None:
+        cost = self.costs.of(task.task_name)
+        policy = _policy(task)
+        # A task that crashed a child, or must not start twice, gets a child to itself: nobody
+        # else is charged for its next crash, and it is charged for nobody's.
+        alone = policy.at_most_once or policy.on_crash == "stall" or task.crash_count > 0
+        kind = self.kind(task)
+        free = [m for m in self.members.values() if m.kind == kind and m.room(cost, alone)]
+        if alone and kind == "process":
+            free = [m for m in free if not m.hand]
+        if not free:
+            return None
+        member = min(free, key=lambda m: (m.load_us, len(m.hand)))
+        assignment = Assignment(self._next_slot, task, policy, member, cost)
+        self._next_slot += 1
+        member.take(assignment, alone and kind == "process")
+        self.assignments[assignment.slot] = assignment
+        return assignment
+
+    def put_back(self, given: Iterable[Assignment]) -> list[ClaimedTask]:
+        """Undo `fit`: the start of these tasks did not happen."""
+        tasks = []
+        for assignment in given:
+            self.assignments.pop(assignment.slot, None)
+            assignment.member.drop(assignment.slot)
+            tasks.append(assignment.task)
+        return tasks
+
+    def forget(self, tasks: Iterable[ClaimedTask]) -> None:
+        """These tasks are not ours any more: given back, or lost, or durably ended."""
+        for task in tasks:
+            self._less(self._by_name, task.task_name)
+            self._less(self._by_queue, task.queue_name)
+            self.settle(task.token)
+
+    def settle(self, token: bytes) -> None:
+        """One task fewer that this token covers."""
+        self.tokens[token] -= 1
+        if self.tokens[token] <= 0:
+            del self.tokens[token]
+            self.spent.add(token)
+
+    @staticmethod
+    def _less(counter: Counter[str], name: str) -> None:
+        counter[name] -= 1
+        if counter[name] <= 0:
+            del counter[name]
+
+    # --- appetite --------------------------------------------------------------------------
+
+    def appetite(self) -> dict[Kind, int]:
+        """How many more tasks to claim for each kind of child."""
+        found: dict[Kind, int] = {}
+        for kind in {m.kind for m in self.members.values()}:
+            wanted = self._appetite_of(kind)
+            if wanted > 0:
+                found[kind] = wanted
+        return found
+
+    def _appetite_of(self, kind: Kind) -> int:
+        ready = [m for m in self.members.values() if m.kind == kind and m.state is State.READY]
+        held = sum(self.kind(task) == kind for task, _ in self.held)
+        if kind != "process":
+            return sum(m.lanes - len(m.hand) for m in ready) - held
+        # Claims go ahead of what children can be given by one more window, so that the next
+        # batch is in hand when a child asks; but not for children that are stuck in a long task.
+        quick = [m for m in ready if not m.slow and not m.alone]
+        budget = sum(2 * WINDOW_US - m.load_us for m in quick)
+        typical = self._typical.get(kind, float(WINDOW_US))
+        idle = sum(not m.hand for m in ready)
+        return max(idle, math.ceil(budget / typical)) - held
+
+    def left(self, queue: str, cap: int | None, only: KnownTask | None) -> int:
+        """How many more tasks a source may give, by the limits of its queue and its task."""
+        left = MAX_BATCH
+        if cap is not None:
+            left = min(left, cap - self._by_queue[queue])
+        if only is not None and only.max_concurrent is not None:
+            left = min(left, only.max_concurrent - self._by_name[only.name])
+        return left
+
+    # --- ended runs ------------------------------------------------------------------------
+
+    def ended(
+        self,
+        slot: int,
+        outcome: Outcome,
+        *,
+        usage: Usage = NO_USAGE,
+        run_us: int = 0,
+        committed: bool = False,
+    ) -> Assignment | None:
+        """A run has ended: its child is free of it, and the finisher has it."""
+        assignment = self.assignments.pop(slot, None)
+        if assignment is None:
+            return None
+        member = assignment.member
+        member.drop(slot)
+        member.slow = False
+        if not isinstance(outcome, NotBegun):
+            member.served += 1
+        if run_us:
+            self.costs.learn(assignment.task.task_name, run_us)
+        self.finished.append(Finished(assignment, outcome, usage, run_us, committed))
+        self.outcomes.notify()
+        self.work.notify()
+        return assignment
+
+    def lost(self, tokens: Iterable[bytes]) -> list[Assignment]:
+        """Leases are gone: what they covered is nobody's business of ours any more."""
+        gone = set(tokens)
+        dropped = [task for task, _ in self.held if task.token in gone]
+        self.held = deque(entry for entry in self.held if entry[0].token not in gone)
+        self.forget(dropped)
+        return [a for a in self.assignments.values() if a.task.token in gone]
+
+    # --- questions -------------------------------------------------------------------------
+
+    def kind(self, task: ClaimedTask) -> Kind:
+        known = self._known.get((task.task_name, task.version))
+        return known.kind if known is not None else "process"
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is in hand and nothing waits to be written."""
+        return not (self.held or self.assignments or self.finished or self.tokens)
+
+    def counts(self) -> tuple[int, int]:
+        """How many tasks run (or may), and how many are claimed only."""
+        running = sum(a.started for a in self.assignments.values())
+        return running, len(self.held) + len(self.assignments) - running
+
+
+def _policy(task: ClaimedTask) -> Policy:
+    try:
+        return Policy.decode(task.task_options)
+    except HoldfastError as error:
+        # Written by other code than ours. The task can still run; the defaults are safe.
+        log.warning("task %s: its options cannot be read: %s", task.id.hex(), error)
+        return Policy()

@@ -1,0 +1,208 @@
+"""The finisher: ended runs → `decide` → one transaction.
+
+Invariant: an outcome that arrived is written exactly once, or was refused because the claim
+was lost; its token is renewed until then.
+
+It takes whatever has gathered while its last commit ran: no timer, so one task alone is not
+delayed, and batches form by themselves under load. A row that the store refuses fails
+alone: the batch is halved until it is found. While the store is away outcomes stay here.
+
+Failure: a commit whose answer was lost is repeated; rows that are then lost but have an
+attempt row with our token had landed the first time.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Sequence
+from itertools import islice
+from time import monotonic
+
+from holdfast.core.error_code import ErrorCode
+from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.outcome import Failed, Returned, decide
+from holdfast.core.records import Answer, Landing
+from holdfast.core.result import TaskError
+from holdfast.core.status import TaskStatus
+from holdfast.runtime.assignment import Finished
+from holdfast.runtime.desk import Desk
+from holdfast.runtime.outage import Outage
+from holdfast.store import finish
+from holdfast.store.finish import Completion, Ending
+from holdfast.store.op import Key
+from holdfast.store.protocol import Store
+from holdfast.store.stats import Tally
+
+log = logging.getLogger("holdfast.worker")
+
+MOST = 1000
+_TALLY_EVERY = 1.0
+
+
+class Finisher:
+    """A duty: call `tick` from one thread only."""
+
+    name = "finisher"
+
+    def __init__(self, store: Store, desk: Desk, outage: Outage, *, worker_id: str) -> None:
+        self._store = store
+        self._desk = desk
+        self._outage = outage
+        self._worker_id = worker_id
+        self._tallies: dict[tuple[str, str], Tally] = {}
+        self._tallied_at = monotonic()
+        self._unsure = False
+
+    def tick(self) -> float:
+        """Wait for ended runs, then write all there are."""
+        with self._desk.lock:
+            if not self._desk.finished:
+                self._desk.outcomes.wait(_TALLY_EVERY)
+            batch = list(islice(self._desk.finished, MOST))
+            # New claims may go ahead while this is being written.
+            for _ in batch:
+                self._desk.finished.popleft()
+        if batch:
+            self._write(batch)
+        elif self._tallies and monotonic() - self._tallied_at >= _TALLY_EVERY:
+            self._write([])
+        return 0.0
+
+    def _write(self, batch: list[Finished], *, skip_locked: bool = False) -> None:
+        completions, endings = self._decide(batch)
+        tallies = self._due_tallies()
+        try:
+            answers = self._store.attempt(
+                lambda: finish.finish(completions, endings, tallies, skip_locked=skip_locked)
+            )
+            if self._unsure:
+                answers = self._look_again(batch, answers)
+        except StoreUnavailable as error:
+            self._away(batch, error)
+            return
+        except StoreError as error:
+            self._refused(batch, error)
+            return
+        self._outage.over()
+        self._unsure = False
+        if tallies:
+            self._tallies.clear()
+            self._tallied_at = monotonic()
+        self._settle(batch, answers)
+
+    def _decide(self, batch: Sequence[Finished]) -> tuple[list[Completion], list[Ending]]:
+        completions: list[Completion] = []
+        endings: list[Ending] = []
+        for done in batch:
+            assignment = done.assignment
+            task, pid = assignment.task, assignment.member.pid
+            if done.committed:
+                continue
+            if isinstance(done.outcome, Returned):
+                completions.append(
+                    Completion(
+                        task.key,
+                        task.token,
+                        done.outcome.result,
+                        pid,
+                        done.usage,
+                        task.workflow_id is not None,
+                    )
+                )
+            else:
+                change = decide(task, done.outcome, assignment.policy, random.random)
+                endings.append(
+                    Ending(task.key, task.token, change, pid, self._worker_id, done.usage)
+                )
+        return completions, endings
+
+    def _settle(self, batch: Sequence[Finished], answers: dict[Key, Landing]) -> None:
+        busy: list[Finished] = []
+        with self._desk.lock:
+            for done in batch:
+                task = done.assignment.task
+                landing = answers.get(task.key)
+                if landing is not None and landing.answer is Answer.BUSY:
+                    busy.append(done)
+                    continue
+                self._desk.forget([task])
+                if landing is not None and landing.answer is Answer.LOST:
+                    log.warning(
+                        "task %s (%s): its lease was lost; what attempt %d came to is discarded",
+                        task.id.hex(),
+                        task.task_name,
+                        done.assignment.attempt,
+                    )
+                else:
+                    self._tally(done, landing)
+            if busy:
+                self._desk.finished.extend(busy)
+            self._desk.work.notify()
+
+    def _tally(self, done: Finished, landing: Landing | None) -> None:
+        task = done.assignment.task
+        key = (task.queue_name, task.task_name)
+        tally = self._tallies.get(key) or Tally(self._worker_id, *key)
+        status = landing.status if landing is not None else TaskStatus.COMPLETED
+        field = {
+            TaskStatus.COMPLETED: "completed",
+            TaskStatus.FAILED: "failed",
+            TaskStatus.SCHEDULED: "retried",
+            TaskStatus.PENDING: "retried",
+        }.get(status or TaskStatus.COMPLETED, "other")
+        self._tallies[key] = tally._replace(
+            **{field: getattr(tally, field) + 1}, run_us=tally.run_us + done.run_us
+        )
+
+    def _due_tallies(self) -> list[Tally]:
+        if monotonic() - self._tallied_at < _TALLY_EVERY:
+            return []
+        return list(self._tallies.values())
+
+    def _away(self, batch: Sequence[Finished], error: StoreUnavailable) -> None:
+        """Keep the outcomes and try again; the keeper decides when that has no sense any more."""
+        self._outage.noted(error)
+        self._unsure = self._unsure or error.commit_unknown
+        with self._desk.lock:
+            self._desk.finished.extendleft(reversed(batch))
+        self._outage.wait()
+
+    def _look_again(
+        self, batch: Sequence[Finished], answers: dict[Key, Landing]
+    ) -> dict[Key, Landing]:
+        missing = [
+            (done.assignment.task.key, done.assignment.task.token)
+            for done in batch
+            if answers.get(done.assignment.task.key, Landing(Answer.LANDED)).answer is Answer.LOST
+        ]
+        if not missing:
+            return answers
+        landed = self._store.run(finish.ended_under(missing))
+        return {
+            **answers,
+            **{key: Landing(Answer.LANDED) for key, _ in landed},
+        }
+
+    def _refused(self, batch: list[Finished], error: StoreError) -> None:
+        """Find the row that the store refuses, and let it alone fail."""
+        if not batch:
+            self._tallies.clear()
+            log.error("statistics were refused and are dropped: %s", error)
+        elif len(batch) > 1:
+            middle = len(batch) // 2
+            self._write(batch[:middle])
+            self._write(batch[middle:])
+        elif isinstance(batch[0].outcome, Failed):
+            done = batch[0]
+            log.error(
+                "task %s: its end cannot be written: %s", done.assignment.task.id.hex(), error
+            )
+            with self._desk.lock:
+                self._desk.forget([done.assignment.task])
+        else:
+            done = batch[0]
+            reason = TaskError.ours(
+                ErrorCode.RESULT_NOT_SERIALISABLE, f"the store refused the result: {error}"
+            )
+            self._write([Finished(done.assignment, Failed(reason), done.usage, done.run_us)])

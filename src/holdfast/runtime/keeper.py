@@ -1,0 +1,147 @@
+"""The keeper: leases.
+
+Invariant: a lease of ours is renewed until everything it covers has ended durably, and no
+code of ours runs on under a lease that somebody else may have taken.
+
+It has its own thread, so nothing that happens elsewhere delays a renewal. Every third of a
+lease it renews all tokens in one statement; a token that is not returned is lost: its code
+is stopped and its outcomes are discarded.
+
+When the store cannot be asked, two cases differ (see `outage`). The server answers that it
+cannot serve: nobody can take our leases; code goes on until `outage_grace` has passed.
+It is silent: code is stopped before its lease ends, by the clock that also runs while the
+machine sleeps, counted from before the last renewal was sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.runtime.assignment import Assignment
+from holdfast.runtime.desk import Desk
+from holdfast.runtime.outage import Outage
+from holdfast.store import leases
+from holdfast.store.protocol import Store
+
+log = logging.getLogger("holdfast.worker")
+
+_TICK = 0.25
+_CLEAN_EVERY = 1.0
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def uptime() -> float:
+    """Seconds on a clock that does not stop when the machine sleeps."""
+    return time.clock_gettime(_CLOCK)
+
+
+class Keeper:
+    """A duty: call `tick` from one thread only."""
+
+    name = "keeper"
+
+    def __init__(
+        self,
+        store: Store,
+        desk: Desk,
+        outage: Outage,
+        *,
+        stop_code: Callable[[Assignment], None],
+    ) -> None:
+        self._store = store
+        self._desk = desk
+        self._outage = outage
+        self._stop_code = stop_code
+        self._lease = desk.options.lease
+        self._renewed_at = uptime()
+        self._renew_at = 0.0
+        self._clean_at = 0.0
+        self._given_up = False
+
+    def tick(self) -> float:
+        """Renew, clean, or watch the time that is left."""
+        now = uptime()
+        with self._desk.lock:
+            tokens = list(self._desk.tokens)
+        if now >= self._renew_at or self._outage.is_on:
+            self._renew(tokens, now)
+        self._judge()
+        if now >= self._clean_at and not self._outage.is_on:
+            self._clean()
+            self._clean_at = now + _CLEAN_EVERY
+        return _TICK
+
+    def _renew(self, tokens: list[bytes], now: float) -> None:
+        try:
+            kept = self._store.run(leases.renew(tokens, lease_us=self._desk.options.lease_us))
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+            return
+        self._outage.over()
+        self._renewed_at = now
+        self._renew_at = now + self._lease / 3
+        self._given_up = False
+        self._drop(set(tokens) - kept)
+
+    def _drop(self, lost: set[bytes]) -> None:
+        if not lost:
+            return
+        with self._desk.lock:
+            # Settled between our reading the tokens and the answer: not lost, only finished.
+            lost &= set(self._desk.tokens)
+            abandoned = self._desk.lost(lost)
+        if abandoned:
+            log.error(
+                "%d lease(s) were taken from this worker; %d running task(s) are stopped",
+                len(lost),
+                len(abandoned),
+            )
+        for assignment in abandoned:
+            self._stop_code(assignment)
+
+    def _judge(self) -> None:
+        """The store is away: may our code go on?"""
+        if not self._outage.is_on or self._given_up:
+            return
+        margin = min(self._desk.options.kill_grace + 1.0, self._lease / 3)
+        left = self._lease - margin - (uptime() - self._renewed_at)
+        if self._outage.silent and left <= 0:
+            self._stop_all(
+                "the store has been silent for nearly a lease; running tasks are stopped, because "
+                "another worker may take them over"
+            )
+        elif self._outage.lasted > self._desk.options.outage_grace:
+            self._stop_all("the store has been away for longer than outage_grace")
+        elif left <= 0:
+            # Refused, not silent: only what must never run twice is stopped.
+            self._stop_all("", at_most_once_only=True)
+
+    def _stop_all(self, why: str, *, at_most_once_only: bool = False) -> None:
+        with self._desk.lock:
+            running = [
+                assignment
+                for assignment in self._desk.assignments.values()
+                if assignment.policy.at_most_once or not at_most_once_only
+            ]
+        if why:
+            self._given_up = True
+            if running:
+                log.error("%s", why)
+        for assignment in running:
+            if assignment.doomed is None:
+                self._stop_code(assignment)
+
+    def _clean(self) -> None:
+        with self._desk.lock:
+            spent, self._desk.spent = self._desk.spent, set()
+        if not spent:
+            return
+        try:
+            self._store.run(leases.clean(list(spent)))
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+            with self._desk.lock:
+                self._desk.spent |= spent
