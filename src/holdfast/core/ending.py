@@ -6,8 +6,7 @@ supervisor makes one, and `outcome` turns it into what shall be written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from holdfast.core.result import TaskError
 
@@ -27,15 +26,13 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(NamedTuple):
     """The code returned; `result` is the JSON of its value."""
 
     result: str
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """The code raised, returned an error, or returned what cannot be stored.
 
     `listed` is whether its `Retry` lists this failure: the child says, it has the classes.
@@ -45,62 +42,53 @@ class Failed:
     listed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TimedOut:
+class TimedOut(NamedTuple):
     """The code ran into its timeout and has been ended."""
 
     timeout: float
 
 
-@dataclass(frozen=True, slots=True)
-class Crashed:
+class Crashed(NamedTuple):
     """The process of the code died, or (with neither code nor signal) its worker vanished."""
 
     exit_code: int | None = None
     exit_signal: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RetryAsked:
+class RetryAsked(NamedTuple):
     """The code raised `RetryLater`; without a delay its own backoff applies."""
 
     error: TaskError
     delay_us: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SnoozeAsked:
+class SnoozeAsked(NamedTuple):
     """The code raised `Snooze`."""
 
     delay_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class AbortAsked:
+class AbortAsked(NamedTuple):
     """The code raised `Abort`."""
 
     error: TaskError
 
 
-@dataclass(frozen=True, slots=True)
-class CancelAcknowledged:
+class CancelAcknowledged(NamedTuple):
     """A cancel was requested, and the code has been ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoppedByShutdown:
+class StoppedByShutdown(NamedTuple):
     """The worker shuts down, and the code has been ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class StalledBySilence:
+class StalledBySilence(NamedTuple):
     """The code did not call `heartbeat` for longer than its interval, and has been ended."""
 
     interval: float
 
 
-@dataclass(frozen=True, slots=True)
-class NotBegun:
+class NotBegun(NamedTuple):
     """The process ended before this task began in it."""
 
 

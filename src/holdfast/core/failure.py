@@ -16,7 +16,6 @@ causes may form a ring. Source lines in tracebacks come from Python's own line c
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, TypeVar, overload
@@ -99,6 +98,8 @@ def _line(error: BaseException) -> str:
 
 
 def _traceback(error: BaseException, last: BaseException) -> str:
+    import traceback  # here, because a client that only sends never needs it
+
     # Python formats the whole chain, however long; so it is cut for the moment.
     cause, context, suppressed = last.__cause__, last.__context__, last.__suppress_context__
     try:

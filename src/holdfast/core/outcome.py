@@ -8,7 +8,6 @@ into CANCELLED, and a retry that would come after `good_until` becomes a failure
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
@@ -240,6 +239,8 @@ def _crash_delay(retry: Retry | None, n: int, random: Callable[[], float]) -> fl
 
 def _death(exit_code: int | None, exit_signal: int | None) -> str:
     if exit_signal is not None:
+        import signal
+
         try:
             name = signal.Signals(exit_signal).name
         except ValueError:
