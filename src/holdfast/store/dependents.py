@@ -147,24 +147,24 @@ def _skip(children: dict[bytes, Waiting], failed_above: set[bytes]) -> Steps[lis
 
 @writes
 def hold(workflow_id: bytes) -> Steps[int]:
-    """Pause the steps of a workflow that have not begun; how many there are."""
-    held = yield Statement("hold", {"workflow_id": workflow_id})
+    """Pause the steps of a workflow that have not begun; how many were not paused before.
+
+    The pause is one more dependency of each, with the workflow as the parent.
+    """
+    steps = yield Statement("unbegun_steps", {"workflow_id": workflow_id})
+    ids = Uuids(rows.uuid(row[0]) for row in steps)
+    if not ids:
+        return 0
+    held = yield Statement("hold", {"workflow_id": workflow_id, "ids": ids})
     return len(held)
 
 
 @writes
-def resume(workflow_id: bytes) -> Steps[int]:
-    """Undo `hold`: the pause was one more dependency, and it is satisfied now."""
-    waiting = yield Statement("waiting_steps", {"workflow_id": workflow_id})
-    deltas = {rows.uuid(row[0]): (-1, -1) for row in waiting}
-    children = yield from count(deltas)
-    queues: set[str] = set()
-    yield from unblock((child for child, state in children.items() if state.may_run), queues)
-    skipped = yield from _skip(children, set(children))
-    yield from resolve(skipped)
-    if queues:
-        yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
-    return len(deltas)
+def resume(workflow_id: bytes) -> Steps[None]:
+    """Undo `hold`: resolve the pause as if a parent had completed."""
+    # Locked before their edges, in the order in which `hold` takes them.
+    yield Statement("unbegun_steps", {"workflow_id": workflow_id})
+    yield from resolve([Ended(workflow_id, TaskStatus.COMPLETED)])
 
 
 def reopen(parents: Sequence[bytes]) -> Steps[list[bytes]]:

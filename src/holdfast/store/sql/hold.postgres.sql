@@ -1,7 +1,18 @@
--- hold: PENDING, SCHEDULED → WAITING: a paused workflow is one more dependency of each of its steps
--- (of those that wait already, too). Differs from SQLite, which writes flags as 0 and 1.
+-- hold: PENDING, SCHEDULED → WAITING: a pause is one more dependency of each step that has not begun
+-- (of those that wait already, too), with the workflow itself as the parent. A step that is held
+-- already is not held twice. Differs from SQLite: one statement; the caller has locked the steps.
+WITH paused AS (
+    INSERT INTO holdfast_task_dependencies AS edge (parent_id, child_id, on_status)
+    SELECT :workflow_id::uuid, step.id, 'always'
+    FROM unnest(:ids::uuid[]) AS step (id)
+    ON CONFLICT (parent_id, child_id) DO UPDATE
+    SET resolved = false, satisfied = NULL
+    WHERE edge.resolved
+    RETURNING child_id
+)
 UPDATE holdfast_tasks
 SET status = 'WAITING', ready = false, due_at = NULL,
     deps_open = deps_open + 1, deps_needed = deps_needed + 1, updated_at = :now
-WHERE workflow_id = :workflow_id::uuid AND status IN ('PENDING', 'SCHEDULED', 'WAITING')
+WHERE id = ANY (ARRAY(SELECT child_id FROM paused))
+    AND status IN ('PENDING', 'SCHEDULED', 'WAITING')
 RETURNING id;

@@ -1,4 +1,5 @@
--- unblock: WAITING → PENDING or SCHEDULED: enough of its parents ended as it needs.
+-- unblock: WAITING → PENDING or SCHEDULED: enough of its parents ended as it needs, and its workflow
+-- is not paused (a step that needs any one parent could meet its number by two of them).
 -- Differs from SQLite in how a batch is bound.
 UPDATE holdfast_tasks AS task
 SET (status, ready, due_at, enqueued_at, good_until, expire_at) = (
@@ -17,5 +18,12 @@ SET (status, ready, due_at, enqueued_at, good_until, expire_at) = (
             ) AS deadline
     ),
     updated_at = :now
-WHERE id = ANY (:ids::uuid[]) AND status = 'WAITING' AND deps_needed <= 0
+WHERE id = ANY (:ids::uuid[])
+    AND status = 'WAITING'
+    AND deps_needed <= 0
+    AND NOT EXISTS (
+        SELECT FROM holdfast_task_dependencies AS pause
+        WHERE pause.parent_id = task.workflow_id AND pause.child_id = task.id
+            AND NOT pause.resolved
+    )
 RETURNING id, status, queue_name;
