@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.adapt import Loader
-from psycopg.rows import dict_row
+from psycopg.rows import DictRow, dict_row
 
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import At
@@ -99,7 +99,7 @@ def test_the_callers_connection_keeps_its_own_ways(postgres_url: str) -> None:
         def load(self, data: Any) -> str:
             return bytes(data).decode().upper()
 
-    with psycopg.connect(postgres_url, row_factory=dict_row) as connection:
+    with psycopg.Connection[DictRow].connect(postgres_url, row_factory=dict_row) as connection:
         connection.adapters.register_loader("text", Shouting)
         assert ask(connection, "SELECT 'quiet'::text") == ("quiet",)
         row = connection.execute(

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from holdfast.core.payload import to_json
@@ -32,6 +33,7 @@ from holdfast.store import statement
 from holdfast.store.op import At, Changes, Ints, Key, Keys, Statement, Table, Texts, Uuids
 from holdfast.store.postgres import arrays
 from holdfast.store.postgres.adapt import Jsonb
+from holdfast.store.postgres.arrays import BinaryArray
 from holdfast.store.postgres.hint import channel_name
 
 _PLACEHOLDER = re.compile(r"%%|%\(([a-z_]+)\)s")
@@ -99,8 +101,7 @@ def _values(asked: Statement) -> dict[str, Any]:
     values: dict[str, Any] = {"hint_channel": "", "hint_payloads": _NO_TEXTS}
     for name, value in asked.params.items():
         if isinstance(value, Changes):
-            values[name] = _jsonb(dict(map(_change, value.rows)))
-            values[f"{name}_ids"] = arrays.uuids([_id(row[0]) for row in value.rows])
+            values[name], values[f"{name}_ids"] = _changes(value)
         else:
             encode = _ENCODE.get(type(value))
             values[name] = encode(value) if encode else value
@@ -115,12 +116,26 @@ def _spread(table: Table, values: dict[str, Any]) -> None:
         values[name] = arrays.column(kind, column)
 
 
-def _change(row: tuple[Key, bytes, Sequence[Any] | Mapping[str, Any]]) -> tuple[str, object]:
-    key, token, fields = row
+def _changes(changes: Changes) -> tuple[Jsonb, BinaryArray]:
+    if not changes.rows:
+        return _jsonb({}), arrays.uuids([])
+    keys, tokens, fields = zip(*changes.rows, strict=True)
+    ids = list(map(_id, keys))
+    # Nearly every change of a batch carries the token of the same claim.
+    text = {token: token.hex() for token in set(tokens)}
+    values: list[Any]
+    # Looking at the types of all fields at once costs a fifth of looking at each.
+    if {*map(type, fields)} == {tuple} and {*map(type, chain.from_iterable(fields))} <= _AS_IT_IS:
+        values = [[text[token], *given] for token, given in zip(tokens, fields, strict=True)]
+    else:
+        values = [_fields(text[token], given) for token, given in zip(tokens, fields, strict=True)]
+    return _jsonb(dict(zip([id.hex() for id in ids], values, strict=True))), arrays.uuids(ids)
+
+
+def _fields(token: str, fields: Sequence[Any] | Mapping[str, Any]) -> object:
     if isinstance(fields, Mapping):
-        named = {name: _plain(field) for name, field in fields.items()}
-        return _id(key).hex(), {"token": token.hex(), **named}
-    return _id(key).hex(), [token.hex(), *map(_plain, fields)]
+        return {"token": token, **{name: _plain(field) for name, field in fields.items()}}
+    return [token, *map(_plain, fields)]
 
 
 def _plain(field: Any) -> Any:
@@ -142,6 +157,7 @@ def _id(key: Key) -> bytes:
 
 
 _NO_TEXTS = arrays.texts([])
+_AS_IT_IS = frozenset({str, int, bool, float, type(None)})
 _ENCODE: dict[type, Callable[[Any], Any]] = {
     Uuids: arrays.uuids,
     Keys: arrays.uuids,
