@@ -36,10 +36,6 @@ TEXTS: dict[str, list[str]] = {
     "count": ["SELECT count(*) FROM notes"],
     "bodies": ["SELECT body FROM notes ORDER BY seq"],
     "now": ["SELECT :now"],
-    "settings": [
-        """SELECT (SELECT * FROM pragma_synchronous), (SELECT * FROM pragma_journal_mode),
-            (SELECT * FROM pragma_wal_autocheckpoint)"""
-    ],
     "absent": ["SELECT * FROM nowhere"],
     "clock": ["SELECT at FROM holdfast_meta WHERE name = 'clock'"],
 }
@@ -121,14 +117,9 @@ def now() -> Steps[int]:
 
 @writes
 def now_in_write() -> Steps[tuple[int, int]]:
-    first, second = yield Statement("now"), (yield Statement("now"))
+    first = yield Statement("now")
+    second = yield Statement("now")
     return first[0][0], second[0][0]
-
-
-@writes
-def settings() -> Steps[tuple[int, str, int]]:
-    rows = yield Statement("settings")
-    return rows[0][0], rows[0][1], rows[0][2]
 
 
 @reads

@@ -36,6 +36,7 @@ from holdfast.store.op import (
 )
 
 NOW = "now"
+_PLAIN = (tuple, list)
 
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*'          # a string
@@ -195,10 +196,11 @@ def _changes(changes: Changes) -> str:
         text = tokens.get(token)
         if text is None:
             text = tokens[token] = dashed(token)
-        if isinstance(fields, Mapping):
-            row = [key, text, {name: _inner(field) for name, field in fields.items()}]
-        else:
+        # The usual types first: asking an abstract class is slow.
+        if type(fields) in _PLAIN or not isinstance(fields, Mapping):
             row = [key, text, *fields]
+        else:
+            row = [key, text, {name: _inner(field) for name, field in fields.items()}]
         # Rarely: keys are integers here. Asking like this costs a tenth of looking at each.
         if bytes in map(type, row):
             row = list(map(_inner, row))

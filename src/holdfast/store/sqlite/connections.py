@@ -70,12 +70,23 @@ class Connections:
             self._driver = driver
         return self._driver
 
+    def check_usable(self) -> None:
+        """Raise if nothing can be had from here any more."""
+        if self._closed:
+            raise StoreError(f"the store on {self._path} is closed")
+        if self._lost_in_fork:
+            raise StoreError(
+                f"this process was forked while its parent was using {self._path}, and without "
+                "time to close it: SQLite cannot be used here; fork when no other thread is "
+                "writing, or start the process by spawn"
+            )
+
     def take_writer(self) -> Connection:
         """The writing connection, for whoever has the turn; give it back soon."""
         self._go_in()
         try:
             connection, self._writer = self._writer, None
-            return connection or self._open(busy_timeout=0.0)
+            return connection or self._open("PRAGMA busy_timeout = 0")
         except BaseException:
             self._go_out()
             raise
@@ -97,9 +108,7 @@ class Connections:
         try:
             if self._readers:
                 return self._readers.pop()
-            connection = self._open(busy_timeout=self._settings.lock_timeout)
-            connection.execute("PRAGMA query_only = 1")
-            return connection
+            return self._open("PRAGMA query_only = 1")
         except BaseException:
             self._go_out(reading=True)
             raise
@@ -125,7 +134,7 @@ class Connections:
             try:
                 watcher, self._watcher = self._watcher, None
                 if watcher is None:
-                    watcher = self._open(busy_timeout=self._settings.lock_timeout)
+                    watcher = self._open("PRAGMA query_only = 1")
                     self._watchers += 1
                 ((version,),) = watcher.execute("PRAGMA data_version")
                 if self._is_good(watcher):
@@ -196,13 +205,13 @@ class Connections:
             full = reading and self._reading >= self._limit
             return self._closed or not (self._shut or full)
 
-        self._check_usable()
+        self.check_usable()
         self._waiting += 1
         try:
             ready = self._changed.wait_for(free, timeout)
         finally:
             self._waiting -= 1
-        self._check_usable()
+        self.check_usable()
         if not ready:
             raise StoreUnavailable(
                 f"all {self._limit} reading connections to {self._path} were busy for "
@@ -219,16 +228,6 @@ class Connections:
     @property
     def _barred(self) -> bool:
         return self._shut or self._closed or self._lost_in_fork
-
-    def _check_usable(self) -> None:
-        if self._closed:
-            raise StoreError(f"the store on {self._path} is closed")
-        if self._lost_in_fork:
-            raise StoreError(
-                f"this process was forked while its parent was using {self._path}, and without "
-                "time to close it: SQLite cannot be used here; fork when no other thread is "
-                "writing, or start the process by spawn"
-            )
 
     def _look(self) -> None:
         """Notice, twice a second, that the file is not the one that was opened."""
@@ -253,16 +252,17 @@ class Connections:
             return False
         return self._in_memory or self._files.get(connection) == self._file
 
-    def _open(self, busy_timeout: float) -> Connection:
+    def _open(self, purpose: str) -> Connection:
+        """Open a connection; `purpose` is the setting that makes it one to write or to read."""
         driver = self.driver
         if self._in_memory:
-            return driver.open(self._path, busy_timeout)
+            return driver.open(self._path, 0.0)
         try:
             file = library.enlist(self._path, driver.library)
         except OSError as error:
             raise StoreUnavailable(fault.cannot_open(self._path)) from error
         try:
-            connection = driver.open(self._path, busy_timeout)
+            connection = driver.open(self._path, self._settings.lock_timeout)
         except BaseException:
             library.discharge(file)
             raise
@@ -270,6 +270,7 @@ class Connections:
         self._file = self._file or file
         try:
             self._configure(connection)
+            connection.execute(purpose)
         except BaseException:
             self._close(connection)
             raise

@@ -51,7 +51,7 @@ class Doorbell:
 
     def ring(self, channel: Channel, queues: Sequence[str] = ()) -> None:
         """Wake those who listen to the channel."""
-        payload = "\n".join(queues).encode()
+        payload = "\n".join(queues).encode(errors="replace")
         if len(payload) > _LONGEST_PAYLOAD:
             payload = b""
         try:

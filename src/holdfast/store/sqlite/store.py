@@ -170,6 +170,7 @@ class SqliteStore:
     def _open(self) -> None:
         """Check the place, make the file if it is new, put it into WAL mode. Once."""
         forks.settle()
+        self._connections.check_usable()
         if self._is_open:
             return
         if not self._in_memory:
@@ -212,17 +213,24 @@ class SqliteStore:
         """Begin a write transaction; outsiders who write are waited for, without a connection."""
         patience: Patience | None = None
         while True:
-            connection = self._connections.take_writer()
-            begun = False
-            try:
-                begun = connection.begin_immediate()
-            finally:
-                if not begun:
-                    self._connections.give_writer(connection)
-            if begun:
+            connection = self._try_to_begin()
+            if connection is not None:
                 return connection
             patience = patience or Patience(self.path, self._settings.lock_timeout)
             patience.wait()
+
+    def _try_to_begin(self) -> Connection | None:
+        try:
+            connection = self._connections.take_writer()
+        except fault.Busy:
+            return None
+        begun = False
+        try:
+            begun = connection.begin_immediate()
+        finally:
+            if not begun:
+                self._connections.give_writer(connection)
+        return connection if begun else None
 
     def _transact(self, connection: Connection, work: Work[T]) -> T:
         process = forks.this_process()

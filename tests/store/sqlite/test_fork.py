@@ -1,0 +1,263 @@
+"""Forks: connections never cross one, and both sides go on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.errors import StoreError
+from holdfast.store.op import Channel
+from holdfast.store.settings import SqliteDriver
+from holdfast.store.sqlite import connections, forks, library
+from holdfast.store.sqlite.store import SqliteStore
+from tests.store.sqlite import verbs
+from tests.store.sqlite.conftest import MakeStore, Start
+from tests.support.deadline import eventually
+
+
+def in_child(work: Callable[[], object]) -> str:
+    """Run `work` in a forked child; what it returned or raised, as text."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            said = str(work())
+        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the test
+            said = f"{type(error).__name__}: {error}"
+        os.write(writer, said.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    os.waitpid(pid, 0)
+    return said
+
+
+def test_both_sides_go_on(make_store: MakeStore, driver: SqliteDriver) -> None:
+    store = make_store(driver=driver)
+    store.run(verbs.make())
+    store.run(verbs.put("before"))
+
+    assert in_child(lambda: store.run(verbs.put("child"))) == "2"
+    store.run(verbs.put("parent"))
+
+    assert store.run(verbs.bodies()) == ["before", "child", "parent"]
+
+
+def test_nothing_is_open_while_the_process_forks(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.listen(Channel.READY) as listener:
+        store.run(verbs.count())
+        listener.wait(0)
+        file = library.identity(store.path)
+        assert library._is_open(file)
+        seen: list[bool] = []
+
+        class Witness:
+            def before_fork(self) -> None: ...
+
+            def after_fork(self, *, in_child: bool) -> None:
+                if in_child:
+                    os._exit(int(library._is_open(file)))
+
+        # Last to join, so asked in the child before anything is opened again.
+        witness = Witness()
+        forks.join(witness)
+        pid = os.fork()
+        seen.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1)
+        del witness
+
+    assert seen == [False]
+    assert store.run(verbs.put("x")) == 1
+
+
+def test_a_child_may_fork_again(store: SqliteStore) -> None:
+    def grandchild() -> str:
+        store.run(verbs.put("child"))
+        return in_child(lambda: store.run(verbs.put("grandchild")))
+
+    assert in_child(grandchild) == "2"
+    assert store.run(verbs.bodies()) == ["child", "grandchild"]
+
+
+def test_forks_while_threads_write(store: SqliteStore) -> None:
+    stop = threading.Event()
+    written = [0] * 3
+
+    def work(place: int) -> None:
+        while not stop.is_set():
+            store.run(verbs.put("parent"))
+            store.run(verbs.count())
+            written[place] += 1
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(15):
+            assert in_child(lambda: store.run(verbs.put("child"))).isdigit()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(30)
+
+    bodies = store.run(verbs.bodies())
+    assert bodies.count("child") == 15
+    assert bodies.count("parent") == sum(written)
+
+
+def test_a_child_writes_while_the_parent_waits_for_its_turn(
+    store: SqliteStore, start: Start
+) -> None:
+    holder = start("hold_turn", store.path)
+    assert holder.hear() == "in"
+    thread = threading.Thread(target=lambda: store.run(verbs.put("parent")))
+    thread.start()
+    # The thread is in the kernel's queue, with a descriptor that the child inherits.
+    eventually(lambda: store._turns._usher is not None and store._turns._usher._waiting)  # type: ignore[attr-defined]
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(writer, str(store.run(verbs.put("child"))).encode())
+        os._exit(0)
+
+    holder.tell()
+    thread.join(30)
+
+    assert os.read(reader, 10).isdigit()
+    os.waitpid(pid, 0)
+    os.close(reader)
+    os.close(writer)
+    bodies = store.run(verbs.bodies())
+    assert sorted(bodies) == ["child", "parent"]
+
+
+def test_the_parents_locks_survive_the_child(store: SqliteStore, start: Start) -> None:
+    # If the child closed a descriptor of ours, our locks would be gone and this would hang or
+    # corrupt; so write on both sides, end the child, and let a third process look.
+    for _ in range(3):
+        in_child(lambda: store.run(verbs.put("child")))
+        store.run(verbs.put("parent"))
+    assert start("put", store.path, "sqlite3", "other").hear() == "done"
+
+    assert store.run(verbs.count()) == 7
+
+
+def _work_in_pool(number: int) -> int:
+    assert _pool_store is not None
+    return _pool_store.run(verbs.put(f"pool {number}"))
+
+
+_pool_store: SqliteStore | None = None
+
+
+def test_multiprocessing_by_fork(store: SqliteStore) -> None:
+    global _pool_store
+    store.run(verbs.put("before"))
+    _pool_store = store
+    try:
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            pool.map(_work_in_pool, range(10))
+    finally:
+        _pool_store = None
+
+    assert store.run(verbs.count()) == 11
+
+
+def test_a_store_that_was_never_used_before_the_fork(make_store: MakeStore) -> None:
+    store = make_store()
+
+    assert in_child(lambda: (store.run(verbs.make()), store.run(verbs.put("x")))[1]) == "1"
+    assert store.run(verbs.bodies()) == ["x"]
+
+
+def test_memory_is_copied(make_store: MakeStore) -> None:
+    store = make_store(":memory:")
+    store.run(verbs.make())
+    store.run(verbs.put("before"))
+
+    assert in_child(lambda: store.run(verbs.put("child"))) == "2"
+    assert store.run(verbs.bodies()) == ["before"]
+
+
+def test_a_fork_without_hooks_is_noticed(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.run(verbs.put("x"))
+    # As if the fork had been made by a C library: no hook has run, but the process is another.
+    monkeypatch.setattr(forks, "_pid", -1)
+
+    with pytest.raises(StoreError, match="forked while its parent was using"):
+        store.run(verbs.put("y"))
+
+
+def test_a_fork_during_a_long_transaction_loses_only_the_child(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_FORK_PATIENCE", 0.05)
+    inside, leave = threading.Event(), threading.Event()
+
+    def slowly(connection: object) -> None:
+        inside.set()
+        leave.wait(10)
+
+    thread = threading.Thread(target=lambda: store.with_schema(slowly, lock=True))
+    thread.start()
+    inside.wait(10)
+    said = in_child(lambda: store.run(verbs.put("child")))
+    leave.set()
+    thread.join(10)
+
+    assert said.startswith("StoreError: this process was forked while its parent was using")
+    assert store.run(verbs.put("parent")) == 1
+
+
+def test_a_fork_inside_a_transaction_commits_only_in_the_parent(store: SqliteStore) -> None:
+    reader, writer = os.pipe()
+    children: list[int] = []
+
+    def fork_inside(schema: object) -> None:
+        schema._connection.execute("INSERT INTO notes (body) VALUES ('once')")  # type: ignore[attr-defined]
+        children.append(os.fork())
+
+    try:
+        store.with_schema(fork_inside, lock=True)
+    except StoreError as error:
+        if children == [0]:
+            os.write(writer, str(error).encode())
+            os._exit(0)
+        raise
+    if children == [0]:
+        os._exit(1)
+
+    assert b"forked inside a transaction" in os.read(reader, 1000)
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 0
+    assert store.run(verbs.bodies()) == ["once"]
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_listener_stays_the_parents(store: SqliteStore) -> None:
+    with store.listen(Channel.READY) as listener:
+        ready, go = os.pipe(), os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.write(ready[1], b"x")
+            os.read(go[0], 1)
+            os._exit(0)
+        os.read(ready[0], 1)
+        store.hint(Channel.READY, ["q"])
+        assert listener.wait(5) == {"q"}
+        folder = Path(f"{store.path}-bell")
+        assert len(list(folder.iterdir())) == 1
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        for fd in (*ready, *go):
+            os.close(fd)
