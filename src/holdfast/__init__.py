@@ -1,39 +1,42 @@
 """Holdfast: a durable task queue for Python, on one SQLite file or on PostgreSQL.
 
-Owns the public names and nothing else. It must stay light: importing it loads no
-command line, no PostgreSQL driver and no optional dependency.
+Owns the public names and nothing else. It must stay light: a name is loaded when it is first
+used, so importing the package loads no command line, no driver and no optional dependency.
 """
 
-from holdfast.app import Holdfast
-from holdfast.client.handle import TaskHandle
-from holdfast.client.info import Attempt, TaskInfo
-from holdfast.client.task import Task
-from holdfast.core.error_code import ErrorCode
-from holdfast.core.errors import (
-    ClaimLost,
-    ConfigError,
-    HoldfastError,
-    IllegalTransition,
-    PayloadError,
-    PayloadMismatch,
-    SchemaMismatch,
-    StoreError,
-    StoreUnavailable,
-    TaskCancelled,
-    TaskDropped,
-    TaskExpired,
-    TaskFailed,
-    TaskNotFound,
-    TaskStalled,
-    UniqueConflict,
-    UnknownTask,
-    WaitTimeout,
-)
-from holdfast.core.result import TaskError, TaskResult
-from holdfast.core.retry import Retry
-from holdfast.core.signals import Abort, RetryLater, Snooze
-from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
-from holdfast.core.unique import Unique
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+    from holdfast.client.handle import TaskHandle
+    from holdfast.client.info import Attempt, TaskInfo
+    from holdfast.client.task import Task
+    from holdfast.core.error_code import ErrorCode
+    from holdfast.core.errors import (
+        ClaimLost,
+        ConfigError,
+        HoldfastError,
+        IllegalTransition,
+        PayloadError,
+        PayloadMismatch,
+        SchemaMismatch,
+        StoreError,
+        StoreUnavailable,
+        TaskCancelled,
+        TaskDropped,
+        TaskExpired,
+        TaskFailed,
+        TaskNotFound,
+        TaskStalled,
+        UniqueConflict,
+        UnknownTask,
+        WaitTimeout,
+    )
+    from holdfast.core.result import TaskError, TaskResult
+    from holdfast.core.retry import Retry
+    from holdfast.core.signals import Abort, RetryLater, Snooze
+    from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
+    from holdfast.core.unique import Unique
 
 __version__ = "0.1.0.dev0"
 
@@ -73,3 +76,36 @@ __all__ = [
     "WaitTimeout",
     "__version__",
 ]
+
+_ERRORS = "holdfast.core.errors"
+_HOMES = {
+    "Abort": "holdfast.core.signals",
+    "Attempt": "holdfast.client.info",
+    "ErrorCode": "holdfast.core.error_code",
+    "Holdfast": "holdfast.app",
+    "Retry": "holdfast.core.retry",
+    "RetryLater": "holdfast.core.signals",
+    "Snooze": "holdfast.core.signals",
+    "TASK_TERMINAL_STATES": "holdfast.core.status",
+    "Task": "holdfast.client.task",
+    "TaskError": "holdfast.core.result",
+    "TaskHandle": "holdfast.client.handle",
+    "TaskInfo": "holdfast.client.info",
+    "TaskResult": "holdfast.core.result",
+    "TaskStatus": "holdfast.core.status",
+    "Unique": "holdfast.core.unique",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES.get(name, _ERRORS)), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,8 +7,9 @@ the client. Making an app opens nothing: the store is opened by the first use.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from uuid import UUID
 
 from holdfast.client import verbs
@@ -16,7 +17,6 @@ from holdfast.client.access import Access
 from holdfast.client.call import Call
 from holdfast.client.choice import PLAIN, CallOptions, Choice, choose
 from holdfast.client.config import Config, Settings
-from holdfast.client.control import Control
 from holdfast.client.decorator import TaskDecorator
 from holdfast.client.dispatch import Dispatch
 from holdfast.client.handle import TaskHandle
@@ -27,6 +27,9 @@ from holdfast.core.errors import ConfigError, HoldfastError
 from holdfast.core.identity import as_bytes
 from holdfast.core.records import TaskRecord
 from holdfast.core.status import TaskStatus
+
+if TYPE_CHECKING:
+    from holdfast.client.control import Control
 
 __all__ = ["Holdfast", "NamedTasks"]
 
@@ -67,13 +70,17 @@ class Holdfast:
         self._by_name = NamedTasks(self._dispatch, PLAIN, None)
         self.task = TaskDecorator(self._dispatch, self.config.default_timeout)
         """The decorator that makes a task of a function."""
-        self.control = Control(self._access)
-        """What an operator does: `control.tasks`, `control.queues`."""
 
     @property
     def config(self) -> Config:
         """Every setting, as it was given, set in the environment, or by default."""
         return self._access.config
+
+    @cached_property
+    def control(self) -> Control:
+        """What an operator does: `control.tasks`, `control.queues`."""
+        
+        return Control(self._access)
 
     @property
     def tasks(self) -> Registry:

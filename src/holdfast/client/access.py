@@ -24,7 +24,6 @@ from holdfast.client.using import Using, bound
 from holdfast.client.waiter import Waiter
 from holdfast.core.errors import StoreError
 from holdfast.core.records import Submission, Submitted
-from holdfast.store import foreign
 from holdfast.store.op import Op
 from holdfast.store.open import open_store
 from holdfast.store.protocol import Store
@@ -123,6 +122,8 @@ class Access:
 
     def using(self, connection: Any) -> Using:
         """Bind a caller's connection to the current context."""
+        from holdfast.store import foreign
+
         self.check_open()
         return Using(self, foreign.adopt(connection, self))
 

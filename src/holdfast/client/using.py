@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from holdfast.core.errors import ConfigError
-from holdfast.store.foreign import Foreign
+
+if TYPE_CHECKING:
+    # Most programs never bring a connection of their own.
+    from holdfast.store.foreign import Foreign
 
 __all__ = ["Using", "bound"]
 
