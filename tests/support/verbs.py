@@ -248,7 +248,8 @@ class Verbs(ABC):
             case TaskStatus.CANCELLED:
                 self.cancel(id)
             case TaskStatus.EXPIRED:
-                self.clock.advance(1)
+                assert held.good_until is not None
+                self.clock.advance((held.good_until - self.clock.now) / 1_000_000)
                 self.run(timing.expire())
             case TaskStatus.DROPPED:
                 self.run(timing.drop(queue, known=[], before=self.clock.now + 1))
