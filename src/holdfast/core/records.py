@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.core.status import AttemptOutcome, TaskStatus
 
@@ -85,9 +85,11 @@ class Submitted:
     answer: SubmitAnswer
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedTask:
-    """One task of a claim, with all that running it and deciding about it needs."""
+class ClaimedTask(NamedTuple):
+    """One task of a claim, with all that running it and deciding about it needs.
+
+    A worker makes thousands of these a second; a tuple is made in a third of the time.
+    """
 
     key: bytes | int
     token: bytes
@@ -152,8 +154,7 @@ class Answer(StrEnum):
     """Another transaction holds the row; nothing was written, try again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Landing:
+class Landing(NamedTuple):
     """The answer to one fenced write, with the state it led to."""
 
     answer: Answer

@@ -12,8 +12,7 @@ order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.core.lifecycle import Verb
 from holdfast.core.outcome import Change
@@ -21,7 +20,7 @@ from holdfast.core.records import BUSY, LOST, NO_USAGE, Answer, Landing, Usage
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows, stats
 from holdfast.store.claims import lockable
-from holdfast.store.dependents import ended_steps, resolve
+from holdfast.store.dependents import Ended, ended_steps, resolve
 from holdfast.store.endings import CANCELLED
 from holdfast.store.op import (
     Changes,
@@ -42,8 +41,7 @@ from holdfast.store.op import (
 _DONE = Hint(Channel.DONE)
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(NamedTuple):
     """A run that returned a value."""
 
     key: Key
@@ -54,8 +52,7 @@ class Completion:
     in_workflow: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """A run that ended otherwise, and what is to become of its task."""
 
     key: Key
@@ -94,8 +91,8 @@ def _complete(completions: Sequence[Completion], skip_locked: bool) -> Steps[dic
     )
     for row in ended:
         answers[_key(row)] = Landing(Answer.LANDED, TaskStatus.COMPLETED, row[2])
-    steps = [(row[0], row[1], TaskStatus.COMPLETED, row[3]) for row in ended]
-    yield from resolve(ended_steps(steps, id=1, status=2, workflow_id=3))
+    in_workflows = [row for row in ended if row[3] is not None]
+    yield from resolve([Ended(rows.uuid(row[1]), TaskStatus.COMPLETED) for row in in_workflows])
     return answers
 
 

@@ -41,13 +41,13 @@ def keys(value: Sequence[Any] | str) -> list[Key]:
 
 
 def claimed(row: Row, token: bytes) -> ClaimedTask:
-    values = list(row)
-    key = values[0]
-    values[0] = key if type(key) is int else uuid(key)
-    values[1] = uuid(values[1])
-    for place in (16, 17, 18):
-        values[place] = optional_uuid(values[place])
-    return ClaimedTask(values.pop(0), token, *values)
+    key = row[0]
+    if type(key) is bytes:
+        return ClaimedTask(key, token, *row[1:])
+    id, parent_id, root_id, workflow_id = map(optional_uuid, (row[1], *row[16:19]))
+    return ClaimedTask._make(
+        (key, token, id, *row[2:16], parent_id, root_id, workflow_id, *row[19:])
+    )
 
 
 _TASK_UUIDS = (0, 20, 50, 53, 54)
