@@ -53,7 +53,7 @@ def test_round_trip(postgres_url: str, kind: Column, sql_type: str, values: list
             cursor = NeutralCursor(connection)
             sql = f"SELECT $1, pg_typeof($1)::text, array_position($1, NULL), $1 = $2::{sql_type}"
             literal = None if kind in (Column.TIME,) else _literal(kind, shape)
-            cursor.execute(sql.encode(), [arrays.column(kind, shape), literal], binary=True)
+            cursor.execute(sql.encode(), [arrays.ENCODERS[kind](shape), literal], binary=True)
             [(back, type_name, null_at, equal)] = cursor.rows()
             assert back == shape
             assert type_name == sql_type.replace("int4", "integer").replace(
@@ -90,12 +90,21 @@ def test_two_wrong_lengths_that_cancel_out_are_refused(postgres_url: str) -> Non
 
 @pytest.mark.parametrize(
     ("build", "values"),
-    [(arrays.ints, [2**31]), (arrays.bigints, [2**63]), (arrays.ints, ["1"]), (arrays.texts, [1])],
+    [
+        (arrays.uuids, [16]),
+        (arrays.uuids, [16, 1]),
+        (arrays.ints, [2**31]),
+        (arrays.bigints, [2**63]),
+        (arrays.ints, ["1"]),
+        (arrays.texts, [1]),
+    ],
 )
 def test_a_value_of_wrong_type_or_size_fails_before_anything_is_sent(
     build: Callable[[Any], object], values: list[Any]
 ) -> None:
-    with pytest.raises(Exception, match=r"format requires|required argument|encode|too large"):
+    with pytest.raises(
+        Exception, match=r"format requires|required argument|encode|too large|no len|bytes-like"
+    ):
         build(values)
 
 

@@ -4,7 +4,8 @@ Owns the encoding of whole columns. A claim or a bulk send carries hundreds of i
 once, and a driver that adapts a list looks at every element in Python; joining
 prepared bytes is one call into C. Per element, against psycopg's own lists: uuid 0.01 µs
 for 0.36, text 0.16 for 0.46, integers 0.06 for 0.33. A column that holds one value
-throughout (most columns of a bulk send do) costs a comparison per row and nothing more.
+throughout (most columns of a bulk send do) costs a comparison per row and nothing more,
+and a single send, which is an array of one for every column, about 0.5 µs each.
 
 Never decides what a value means: a wrong type fails here, before anything is sent.
 """
@@ -24,7 +25,6 @@ _NULL = b"\xff\xff\xff\xff"
 _head = Struct("!iiiii").pack
 _int4 = Struct("!i").pack
 _int8 = Struct("!q").pack
-_FLAG = {True: b"\x01", False: b"\x00"}.__getitem__
 
 
 class BinaryArray:
@@ -35,11 +35,8 @@ class BinaryArray:
     oid: ClassVar[int]
     element_oid: ClassVar[int]
 
-    def __init__(self, body: bytes, length: int, has_null: bool) -> None:
-        dimensions = 1 if length else 0
-        # An empty array has no dimensions, and then no bounds follow.
-        head = _head(dimensions, has_null, self.element_oid, length, 1)
-        self.data = head + body if length else head[:12]
+    def __init__(self, data: bytes) -> None:
+        self.data = data
 
 
 class UuidArray(BinaryArray):
@@ -84,43 +81,73 @@ class TimeArray(BinaryArray):
     oid, element_oid = 1185, 1184
 
 
-def uuids(values: Sequence[bytes | None]) -> BinaryArray:
-    """`uuid[]` of 16-byte ids."""
-    return _fixed(UuidArray, 16, values, None)
+class Encoder:
+    """Encodes arrays of one type.
 
+    `width` is None where elements differ in length, `encode` where they are bytes already.
+    """
 
-def texts(values: Sequence[str | None]) -> BinaryArray:
-    """`text[]`."""
-    count = len(values)
-    if count > 1 and values.count(values[0]) == count:
-        return _repeat(TextArray, _text(values[0]), count)
-    if None in values:
-        return TextArray(b"".join([_text(value) for value in values]), count, True)
-    encoded = [value.encode() for value in values if value is not None]
-    parts: list[bytes] = [b""] * (2 * count)
-    parts[::2] = map(_int4, map(len, encoded))
-    parts[1::2] = encoded
-    return TextArray(b"".join(parts), count, False)
+    __slots__ = ("_kind", "_width", "_prefix", "_encode", "_one", "_one_null")
 
+    def __init__(
+        self,
+        kind: type[BinaryArray],
+        width: int | None,
+        encode: Callable[[Any], bytes] | None,
+    ) -> None:
+        self._kind = kind
+        self._width = width
+        self._prefix = b"" if width is None else _int4(width)
+        self._encode = encode
+        self._one = self._head(1, has_null=False)
+        self._one_null = kind(self._head(1, has_null=True) + _NULL)
 
-def ints(values: Sequence[int | None]) -> BinaryArray:
-    """`int4[]`."""
-    return _fixed(Int4Array, 4, values, _int4)
+    def __call__(self, values: Sequence[Any]) -> BinaryArray:
+        """The array of these values; None is NULL."""
+        count = len(values)
+        if count == 0:
+            # An empty array has no dimensions, and then no bounds follow.
+            return self._kind(_head(0, 0, self._kind.element_oid, 0, 0)[:12])
+        if count == 1:
+            return self.one(values[0])
+        if values.count(values[0]) == count:
+            return self._repeat(values[0], count)
+        if None in values:
+            body = b"".join([_NULL if v is None else self._element(v) for v in values])
+            return self._kind(self._head(count, has_null=True) + body)
+        body = self._variable(values) if self._width is None else self._fixed(values, self._width)
+        return self._kind(self._head(count, has_null=False) + body)
 
+    def one(self, value: Any) -> BinaryArray:
+        """The array of a single value."""
+        if value is None:
+            return self._one_null
+        return self._kind(self._one + self._element(value))
 
-def bigints(values: Sequence[int | None]) -> BinaryArray:
-    """`int8[]`."""
-    return _fixed(Int8Array, 8, values, _int8)
+    def _repeat(self, value: Any, count: int) -> BinaryArray:
+        element = _NULL if value is None else self._element(value)
+        return self._kind(self._head(count, has_null=value is None) + element * count)
 
+    def _fixed(self, values: Sequence[Any], width: int) -> bytes:
+        elements: Iterable[bytes] = values if self._encode is None else map(self._encode, values)
+        body = self._prefix + self._prefix.join(elements)
+        return _sized(body, (4 + width) * len(values))
 
-def bools(values: Sequence[bool | None]) -> BinaryArray:
-    """`bool[]`."""
-    return _fixed(BoolArray, 1, values, _FLAG)
+    def _variable(self, values: Sequence[Any]) -> bytes:
+        encoded = list(values if self._encode is None else map(self._encode, values))
+        parts: list[bytes] = [b""] * (2 * len(encoded))
+        parts[::2] = map(_int4, map(len, encoded))
+        parts[1::2] = encoded
+        return b"".join(parts)
 
+    def _element(self, value: Any) -> bytes:
+        encoded: bytes = value if self._encode is None else self._encode(value)
+        if self._width is None:
+            return _int4(len(encoded)) + encoded
+        return self._prefix + _sized(encoded, self._width)
 
-def times(values: Sequence[int | None]) -> BinaryArray:
-    """`timestamptz[]` of microseconds since 1970."""
-    return _fixed(TimeArray, 8, values, encode_time)
+    def _head(self, count: int, *, has_null: bool) -> bytes:
+        return _head(1, has_null, self._kind.element_oid, count, 1)
 
 
 def encode_time(at: int) -> bytes:
@@ -128,7 +155,27 @@ def encode_time(at: int) -> bytes:
     return _int8(at - UNIX_EPOCH_US)
 
 
-_BY_COLUMN: dict[Column, Callable[[Sequence[Any]], BinaryArray]] = {
+def _sized(body: bytes, expected: int) -> bytes:
+    # One wrong length would shift every element after it, and the server might not notice.
+    if len(body) != expected:
+        raise ValueError(f"an array element has the wrong length: {len(body)} for {expected} bytes")
+    return body
+
+
+uuids = Encoder(UuidArray, 16, None)
+"""`uuid[]` of 16-byte ids."""
+texts = Encoder(TextArray, None, str.encode)
+"""`text[]`."""
+ints = Encoder(Int4Array, 4, _int4)
+"""`int4[]`."""
+bigints = Encoder(Int8Array, 8, _int8)
+"""`int8[]`."""
+bools = Encoder(BoolArray, 1, {True: b"\x01", False: b"\x00"}.__getitem__)
+"""`bool[]`."""
+times = Encoder(TimeArray, 8, encode_time)
+"""`timestamptz[]` of microseconds since 1970."""
+
+ENCODERS = {
     Column.UUID: uuids,
     Column.KEY: uuids,
     Column.TEXT: texts,
@@ -137,53 +184,4 @@ _BY_COLUMN: dict[Column, Callable[[Sequence[Any]], BinaryArray]] = {
     Column.BOOL: bools,
     Column.TIME: times,
 }
-
-
-def column(kind: Column, values: Sequence[Any]) -> BinaryArray:
-    """The array of one column of a `Table`."""
-    return _BY_COLUMN[kind](values)
-
-
-def _fixed(
-    kind: type[BinaryArray],
-    width: int,
-    values: Sequence[Any],
-    encode: Callable[[Any], bytes] | None,
-) -> BinaryArray:
-    """An array whose elements are all `width` bytes long; `encode` is None for bytes."""
-    count = len(values)
-    if not count:
-        return kind(b"", 0, False)
-    prefix = _int4(width)
-    if count > 1 and values.count(values[0]) == count:
-        first = values[0]
-        if first is not None and encode is not None:
-            first = encode(first)
-        return _repeat(kind, _NULL if first is None else prefix + _sized(first, width), count)
-    if None in values:
-        body = b"".join(
-            _NULL if value is None else prefix + (encode(value) if encode else value)
-            for value in values
-        )
-        width_of_all = (4 + width) * count - width * values.count(None)
-        return kind(_sized(body, width_of_all), count, True)
-    elements: Iterable[bytes] = map(encode, values) if encode else values
-    return kind(_sized(prefix + prefix.join(elements), (4 + width) * count), count, False)
-
-
-def _repeat(kind: type[BinaryArray], element: bytes, count: int) -> BinaryArray:
-    return kind(element * count, count, element == _NULL)
-
-
-def _text(value: str | None) -> bytes:
-    if value is None:
-        return _NULL
-    encoded = value.encode()
-    return _int4(len(encoded)) + encoded
-
-
-def _sized(body: bytes, expected: int) -> bytes:
-    # One wrong length would shift every element after it, and the server might not notice.
-    if len(body) != expected:
-        raise ValueError(f"an array element has the wrong length: {len(body)} for {expected} bytes")
-    return body
+"""How each column of a `Table` is encoded."""

@@ -25,15 +25,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 from holdfast.core.payload import to_json
 from holdfast.store import statement
-from holdfast.store.op import At, Changes, Ints, Key, Keys, Statement, Table, Texts, Uuids
+from holdfast.store.op import At, Changes, Column, Ints, Key, Keys, Statement, Table, Texts, Uuids
 from holdfast.store.postgres import arrays
 from holdfast.store.postgres.adapt import Jsonb
-from holdfast.store.postgres.arrays import BinaryArray
+from holdfast.store.postgres.arrays import BinaryArray, Encoder
 from holdfast.store.postgres.hint import channel_name
 
 _PLACEHOLDER = re.compile(r"%%|%\(([a-z_]+)\)s")
@@ -49,10 +49,26 @@ class Query:
     params: list[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Template:
     sql: bytes
     names: tuple[str, ...]
+    columns: Mapping[str, Column] | None = None
+    encoders: tuple[tuple[str, Encoder], ...] = ()
+
+    def spread(self, table: Table, values: dict[str, Any]) -> None:
+        """Put one array per column of the table among the values."""
+        # A verb always gives the same mapping, so its columns are looked at once.
+        if self.columns is not table.columns:
+            self.encoders = tuple((n, arrays.ENCODERS[k]) for n, k in table.columns.items())
+            self.columns = table.columns
+        if len(table.rows) == 1:
+            for (name, encoder), value in zip(self.encoders, table.rows[0], strict=True):
+                values[name] = encoder.one(value)
+        else:
+            columns = zip(*table.rows, strict=True) if table.rows else repeat(())
+            for (name, encoder), column in zip(self.encoders, columns, strict=bool(table.rows)):
+                values[name] = encoder(column)
 
 
 class Binder:
@@ -69,6 +85,8 @@ class Binder:
         if template is None:
             template = self._templates[asked.name] = _number(self._text(asked.name))
         values = _values(asked)
+        if asked.table is not None:
+            template.spread(asked.table, values)
         if asked.hint is not None:
             heard = asked.hint.queues if payloads is None else payloads
             values["hint_channel"] = channel_name(asked.hint.channel, self._schema)
@@ -105,15 +123,7 @@ def _values(asked: Statement) -> dict[str, Any]:
         else:
             encode = _ENCODE.get(type(value))
             values[name] = encode(value) if encode else value
-    if asked.table is not None:
-        _spread(asked.table, values)
     return values
-
-
-def _spread(table: Table, values: dict[str, Any]) -> None:
-    columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
-    for (name, kind), column in zip(table.columns.items(), columns, strict=True):
-        values[name] = arrays.column(kind, column)
 
 
 def _changes(changes: Changes) -> tuple[Jsonb, BinaryArray]:
