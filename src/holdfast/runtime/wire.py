@@ -6,8 +6,12 @@ is one task handed to one child, a *ticket* one question and its answer.
 
     supervisor → template   Fork, Forget
     template → supervisor   Manifest, Broken, Forked, Died
-    supervisor → child      Run, Withdraw, Cancel, Stack, Answer, Rang, Leave
-    child → supervisor      Hello, Done, Withdrawn, Said, Note, Stacked, Ask
+    supervisor → child      Run, Withdraw, Cancel, Stack, Tell, Answer, Rang, Leave
+    child → supervisor      Hello, Done, Withdrawn, Said, Note, Stacked, Told, Ask, Listen
+
+A process child's output comes through a pipe instead, cut into pieces by markers; the rest
+of the pipe until the next marker belongs to the slot that the marker names. What a child has
+written before it sent a `Done` is in the pipe when the `Done` arrives.
 """
 
 from __future__ import annotations
@@ -24,7 +28,25 @@ Why: TypeAlias = Literal["cancel", "timeout", "silence", "shutdown", "lost"]
 """Why running code is ended: what its outcome will be decided from."""
 
 _LENGTH = struct.Struct("!I")
+_SLOT = struct.Struct("!Q")
 MAX_FRAME = 256 * 1024 * 1024
+
+EXIT_LEFT = 0
+"""A child that was asked to leave has left."""
+EXIT_ENDED = 81
+"""A process child ended the task it was told to end, reported that, and made room."""
+EXIT_CUT_OFF = 82
+"""A child lost its supervisor, or its end of the socket (user code may close anything)."""
+EXIT_BROKEN = 83
+"""A child met an error of Holdfast's own."""
+
+
+def marker(nonce: bytes, slot: int) -> bytes:
+    """What a process child writes into its output pipe before the output of a slot.
+
+    Slot 0: what follows belongs to no task whose output is kept.
+    """
+    return nonce + _SLOT.pack(slot)
 
 
 class Message(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -55,6 +77,8 @@ class Manifest(Message, frozen=True):
     threads: int
     """Threads that run in the template; more than one, and children are spawned, not forked."""
     app_name: str
+    hooks: list[str] = []
+    """The hooks of the worker itself that the application has."""
 
 
 class Broken(Message, frozen=True):
@@ -144,6 +168,18 @@ class Stack(Message, frozen=True):
     slot: int
 
 
+class Tell(Message, frozen=True):
+    """Run hooks: the worker's own, or those of a task whose own child cannot any more."""
+
+    ticket: int
+    hooks: list[str]
+    job: Job | None = None
+    error: str | None = None
+    """The JSON of the `TaskError` that the task came to."""
+    delay_us: int | None = None
+    """How long until it runs again."""
+
+
 class Answer(Message, frozen=True):
     """The answer to an `Ask`."""
 
@@ -220,10 +256,17 @@ class Stacked(Message, frozen=True):
     text: str
 
 
+class Told(Message, frozen=True):
+    """The hooks of a `Tell` have run; those that raised were logged."""
+
+    ticket: int
+
+
 class Ask(Message, frozen=True):
     """A step of an operation that the child's code runs on the supervisor's store.
 
-    `step` counts from 0 within an operation; the last message of one has `end` set.
+    `step` counts from 0 within an operation; the last message of one has `end` set, and
+    `undo` if the operation failed on the child's side and must not be committed.
     """
 
     ticket: int
@@ -233,10 +276,18 @@ class Ask(Message, frozen=True):
     name: str
     statement: Any = None
     end: bool = False
+    undo: bool = False
 
 
-ToSupervisor: TypeAlias = Hello | Done | Withdrawn | Said | Note | Stacked | Ask
-ToChild: TypeAlias = Run | Withdraw | Cancel | Stack | Answer | Rang | Leave
+class Listen(Message, frozen=True):
+    """The child wants to hear hints of a channel (`Rang`), or no longer."""
+
+    channel: str
+    wanted: bool
+
+
+ToSupervisor: TypeAlias = Hello | Done | Withdrawn | Said | Note | Stacked | Told | Ask | Listen
+ToChild: TypeAlias = Run | Withdraw | Cancel | Stack | Tell | Answer | Rang | Leave
 ToTemplate: TypeAlias = Fork | Forget
 FromTemplate: TypeAlias = Manifest | Broken | Forked | Died
 
