@@ -24,6 +24,7 @@ class Assignment:
     member: Member
     cost_us: int
     attempt: int = 0
+    given_at: float = 0.0
     started: bool = False
     """Whether its start is durable; before that nothing was handed over."""
     doomed: Why | None = None

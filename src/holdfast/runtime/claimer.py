@@ -81,6 +81,11 @@ class Claimer:
                     source.rung()
             self._desk.work.notify()
 
+    @property
+    def found_nothing(self) -> bool:
+        """Whether the last look into every queue found nothing to take."""
+        return not any(source.maybe for source in self._sources)
+
     def tick(self) -> float:
         """Wait until there is something to do, then do one turn of it."""
         if self._doubtful and not self._settle_doubts():
@@ -176,7 +181,7 @@ class Claimer:
                     continue
                 assignment.attempt = landing.attempt or 0
                 assignment.started = True
-                assignment.beat_at = monotonic()
+                assignment.given_at = assignment.beat_at = monotonic()
                 if assignment.member.state is State.DEAD:
                     self._desk.ended(assignment.slot, NotBegun())
                 else:

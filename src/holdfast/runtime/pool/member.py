@@ -53,6 +53,8 @@ class Member:
         self.load_us = 0
         self.alone = False
         self.served = 0
+        self.killed = False
+        """Whether we ended it ourselves."""
         self.slow = False
         """Whether what it runs takes longer than was guessed: nothing is put behind it."""
         self.reader = Reader(ToSupervisor)

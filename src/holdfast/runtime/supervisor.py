@@ -1,0 +1,265 @@
+"""The supervisor: a worker, put together.
+
+Owns the threads and the order in which they start and stop. It imports no user code and
+runs none: it starts the template, learns from it what the application is, opens the store,
+and lets every duty run in a thread of its own.
+
+    switchboard   hears children          claimer      claims, starts, hands over
+    watcher       time limits             finisher     writes how runs ended
+    keeper        leases                  maintenance  promotes, expires, recovers
+    wishes        cancel requests         reporter     registration, snapshots
+    ears          hints                   janitor      retention
+
+A duty that raises ends the worker: its leases run out, and other workers take over.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.runtime.assignment import Assignment
+from holdfast.runtime.claimer import Claimer
+from holdfast.runtime.desk import Desk
+from holdfast.runtime.ears import Ears
+from holdfast.runtime.evidence import Evidence
+from holdfast.runtime.finisher import Finisher
+from holdfast.runtime.janitor import Janitor
+from holdfast.runtime.keeper import Keeper
+from holdfast.runtime.maintenance import Maintenance
+from holdfast.runtime.options import QueueChoice, WorkerOptions
+from holdfast.runtime.outage import Outage
+from holdfast.runtime.pool.crew import Crew, Template
+from holdfast.runtime.pool.switchboard import Switchboard
+from holdfast.runtime.relay_desk import RelayDesk
+from holdfast.runtime.reporter import Reporter
+from holdfast.runtime.service import Duty, Loop
+from holdfast.runtime.shutdown import Shutdown
+from holdfast.runtime.source import sources
+from holdfast.runtime.stacks import Stacks
+from holdfast.runtime.watcher import Watcher
+from holdfast.runtime.wire import Kind, KnownTask, Manifest
+from holdfast.runtime.wishes import Wishes
+from holdfast.store.protocol import Store
+
+log = logging.getLogger("holdfast.worker")
+
+_STEP = 0.05
+_LAST_WORDS = 5.0
+
+
+class Supervisor:
+    """One worker. `run` blocks until it has stopped; `stop` may come from anywhere."""
+
+    def __init__(
+        self,
+        template: Template,
+        manifest: Manifest,
+        store: Store,
+        options: WorkerOptions,
+        *,
+        version: str,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.worker_id = os.urandom(8).hex()
+        self.options = options
+        self.manifest = manifest
+        self._store = store
+        self._ready = ready
+        self._failure: tuple[str, BaseException] | None = None
+        self._stirred = threading.Event()
+        hostname = socket.gethostname()
+        found = sources(_queues(options, manifest.tasks), manifest.tasks)
+        self.desk = Desk(options, manifest.tasks)
+        self._outage = Outage(options.gap / 2)
+        self._evidence = Evidence(store, self.desk, self._outage)
+        self._relay = RelayDesk(store)
+        self._stacks = Stacks()
+        self._switchboard = Switchboard(
+            self.desk,
+            evidence=self._evidence,
+            relay=self._relay,
+            stacked=self._stacks.answered,
+            template_ended=self._template_ended,
+        )
+        self._crew = Crew(
+            template,
+            self.desk,
+            _crew_size(options, manifest.tasks),
+            joined=self._switchboard.joined,
+            stuck=self._switchboard.stuck,
+        )
+        self._switchboard.attach(self._crew)
+        self._watcher = Watcher(self.desk, self._crew)
+        self._claimer = Claimer(
+            store, self.desk, found, self._outage, worker_id=self.worker_id, hostname=hostname
+        )
+        self._reporter = Reporter(
+            store,
+            self.desk,
+            self._outage,
+            worker_id=self.worker_id,
+            hostname=hostname,
+            version=version,
+            tasks=manifest.tasks,
+            sources=found,
+        )
+        self._ears = Ears(store, self._outage, poll=options.poll, heard=self._heard)
+        self._shutdown = Shutdown(
+            self.desk, self._crew, self._watcher, announce=self._reporter.farewell
+        )
+        maintenance = Maintenance(
+            store, options, self._outage, promoted=lambda: self._claimer.rung(frozenset())
+        )
+        self._maintenance = Loop(maintenance, self._failed)
+        duties: list[Duty] = [
+            self._switchboard,
+            self._watcher,
+            Finisher(store, self.desk, self._outage, worker_id=self.worker_id),
+            Keeper(store, self.desk, self._outage, stop_code=self._lost),
+            self._evidence,
+            self._claimer,
+            Wishes(store, self.desk, self._outage, stacks=self._stacks),
+            self._ears,
+            self._reporter,
+            Janitor(store, options, self._outage),
+        ]
+        self._loops = {duty.name: Loop(duty, self._failed) for duty in duties}
+        self._queues = list(dict.fromkeys(source.queue for source in found))
+
+    def run(self) -> int:
+        """Work until asked to stop; the exit code."""
+        self._reporter.register()
+        with self.desk.lock:
+            self._crew.fill()
+        self._maintenance.start()
+        for loop in self._loops.values():
+            loop.start()
+        log.info(
+            "worker %s is at work on %s: queues %s, %d task(s), %s",
+            self.worker_id,
+            self._store.settings.masked,
+            ", ".join(self._queues) or "none",
+            len(self.manifest.tasks),
+            _describe(self._crew_wanted()),
+        )
+        self._ready()
+        try:
+            while self._failure is None and not self._shutdown.step():
+                if self.options.burst and self._is_drained():
+                    self._shutdown.ask()
+                self._stirred.wait(_STEP)
+                self._stirred.clear()
+        finally:
+            self._end()
+        return self._exit_code()
+
+    def stop(self) -> None:
+        """Ask it to stop; asked again, it hurries. Safe in a signal handler."""
+        self._shutdown.ask()
+        self._stirred.set()
+
+    def _crew_wanted(self) -> dict[Kind, tuple[int, int]]:
+        return _crew_size(self.options, self.manifest.tasks)
+
+    def _end(self) -> None:
+        """Stop every thread, in the order in which they stop needing each other."""
+        with self.desk.lock:
+            self._crew.closing = True
+            self.desk.accepting = False
+            self.desk.work.notify_all()
+        for name in ("claimer", "ears", "wishes", "janitor", "reporter"):
+            self._loops[name].stop()
+        self._maintenance.stop()
+        self._ears.wake()
+        with self.desk.lock:
+            self.desk.work.notify_all()
+        deadline = monotonic() + _LAST_WORDS
+        for name in ("claimer", "ears", "wishes", "janitor", "reporter"):
+            self._loops[name].join(max(0.0, deadline - monotonic()))
+        self._loops["finisher"].stop()
+        with self.desk.lock:
+            self.desk.outcomes.notify_all()
+        self._loops["finisher"].join(max(0.1, deadline - monotonic()))
+        # One more tick writes the last lease row's end.
+        for name in ("keeper", "evidence", "watcher"):
+            self._loops[name].stop()
+            self._loops[name].join(max(0.1, deadline - monotonic()))
+        self._farewell()
+        self._loops["switchboard"].stop()
+        self._switchboard.wake()
+        self._loops["switchboard"].join(1.0)
+        self._crew.template.end()
+        self._relay.close()
+        self._ears.close()
+        self._reporter.farewell()
+
+    def _farewell(self) -> None:
+        with self.desk.lock:
+            spent, self.desk.spent = set(self.desk.spent), set()
+        if spent:
+            from holdfast.store import leases
+
+            try:
+                self._store.run(leases.clean(list(spent)))
+            except StoreUnavailable:
+                # They expire by themselves.
+                pass
+
+    def _exit_code(self) -> int:
+        if self._failure is not None:
+            duty, error = self._failure
+            log.critical("the worker's %s failed; it ends", duty, exc_info=error)
+            return 70
+        if self._shutdown.forced:
+            return 1
+        log.info("worker %s has stopped", self.worker_id)
+        return 0
+
+    def _is_drained(self) -> bool:
+        with self.desk.lock:
+            return self.desk.is_idle and self._claimer.found_nothing
+
+    def _heard(self, queues: frozenset[str]) -> None:
+        self._claimer.rung(queues)
+        self._maintenance.wake()
+
+    def _lost(self, assignment: Assignment) -> None:
+        self._watcher.doom(assignment, "lost")
+
+    def _template_ended(self) -> None:
+        if not self._crew.closing:
+            self._failed("template", RuntimeError("the template process has ended"))
+
+    def _failed(self, duty: str, error: BaseException) -> None:
+        self._failure = self._failure or (duty, error)
+        self._stirred.set()
+
+
+def _queues(options: WorkerOptions, tasks: Sequence[KnownTask]) -> Sequence[QueueChoice]:
+    if options.queues:
+        return options.queues
+    names = dict.fromkeys(task.queue for task in tasks)
+    return [QueueChoice(name) for name in names] or [QueueChoice("default")]
+
+
+def _crew_size(options: WorkerOptions, tasks: Sequence[KnownTask]) -> dict[Kind, tuple[int, int]]:
+    kinds = {task.kind for task in tasks}
+    sizes: dict[Kind, tuple[int, int]] = {
+        "process": (options.processes, 1),
+        "thread": (1, options.threads),
+        "async": (1, options.coroutines),
+    }
+    return {kind: size for kind, size in sizes.items() if kind in kinds}
+
+
+def _describe(crew: dict[Kind, tuple[int, int]]) -> str:
+    words = []
+    for kind, (count, lanes) in crew.items():
+        words.append(f"{count} process(es)" if kind == "process" else f"{lanes} {kind} lanes")
+    return ", ".join(words) or "no children"
