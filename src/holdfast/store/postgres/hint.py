@@ -85,15 +85,17 @@ class Limiter:
         with self._changed:
             if self._closed:
                 return
-            for payload in payloads:
-                hint = (name, payload)
-                self._owed.setdefault(hint, self._opens(hint))
+            new = [hint for p in payloads if (hint := (name, p)) not in self._owed]
+            for hint in new:
+                self._owed[hint] = self._opens(hint)
             if self._owed and self._thread is None:
                 self._thread = threading.Thread(
                     target=self._pay, name="holdfast-hints", daemon=True
                 )
                 self._thread.start()
-            self._changed.notify()
+            elif new:
+                # Not for what is owed already: in a burst each wake-up would be for nothing.
+                self._changed.notify()
 
     def close(self) -> None:
         """Send what is owed, and end."""
