@@ -24,12 +24,14 @@ from holdfast.client.join import aended, ended
 from holdfast.client.registry import Registry
 from holdfast.client.using import Using
 from holdfast.core.errors import ConfigError, HoldfastError
+from holdfast.core.hooks import AppHooks
 from holdfast.core.identity import as_bytes
 from holdfast.core.records import TaskRecord
 from holdfast.core.status import TaskStatus
 
 if TYPE_CHECKING:
     from holdfast.client.control import Control
+    from holdfast.runtime.application import Application
 
 __all__ = ["Holdfast", "NamedTasks"]
 
@@ -70,6 +72,8 @@ class Holdfast:
         self._by_name = NamedTasks(self._dispatch, PLAIN, None)
         self.task = TaskDecorator(self._dispatch, self.config.default_timeout)
         """The decorator that makes a task of a function."""
+        self.hooks = AppHooks()
+        """Functions to be called around every task, and by workers: `@app.hooks.on_failure`."""
 
     @property
     def config(self) -> Config:
@@ -79,7 +83,8 @@ class Holdfast:
     @cached_property
     def control(self) -> Control:
         """What an operator does: `control.tasks`, `control.queues`."""
-        
+        from holdfast.client.control import Control
+
         return Control(self._access)
 
     @property
@@ -200,6 +205,19 @@ class Holdfast:
 
     def __repr__(self) -> str:
         return f"<Holdfast {self.config.store.masked}>"
+
+    def __holdfast__(self) -> Application:
+        """What a worker needs to know of this app."""
+        from holdfast.runtime.application import Application
+
+        return Application(
+            config=self.config,
+            store_settings=self.config.store,
+            tasks=list(self._registry),
+            hooks=self.hooks,
+            home=self._access,
+            borrow=self._access.borrow,
+        )
 
     def _handle(self, record: TaskRecord) -> TaskHandle[Any]:
         return self._dispatch.handle(UUID(bytes=record.id), record.task_name, record.version)

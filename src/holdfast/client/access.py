@@ -45,6 +45,7 @@ class Access:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._store: Store | None = None
+        self._borrowed = False
         self._closed = False
         self.acquainted: WeakSet[Any] = WeakSet()
         self._begin()
@@ -134,6 +135,16 @@ class Access:
                 self.config = self.config.following(library)
             return self.config.store
 
+    def borrow(self, store: Store) -> None:
+        """Use a store that somebody else looks after: a worker's child has none of its own.
+
+        A process forked from here borrows no more, and opens a store for itself.
+        """
+        # A store that was opened before is left as it is: it belongs to the parent.
+        self._inherited = self._store
+        self._store = store
+        self._borrowed = True
+
     @property
     def has_store(self) -> bool:
         """Whether the store has been opened."""
@@ -164,7 +175,7 @@ class Access:
         self._offload.close()
         self.waiter.close()
         with self._opening:
-            if self._store is not None:
+            if self._store is not None and not self._borrowed:
                 self._store.close()
 
     def _attempt(self, make: Callable[[], Op[T]]) -> T:
@@ -194,6 +205,8 @@ class Access:
 
     def _after_fork(self) -> None:
         # Threads and whoever they served stayed in the parent.
+        if self._borrowed:
+            self._store, self._borrowed = None, False
         self._begin()
 
 

@@ -19,6 +19,7 @@ from holdfast.core.definition import TaskDefinition
 from holdfast.core.errors import ConfigError
 from holdfast.core.fingerprint import fingerprint
 from holdfast.core.identity import new_id
+from holdfast.core.lineage import running
 from holdfast.core.moment import Due, from_us
 from holdfast.core.payload import encode_arguments, to_json
 from holdfast.core.records import Submission
@@ -144,6 +145,7 @@ def _build(choice: Choice, now: int, *, unique: Any, good_for_us: int | None, **
     if good_until is None and good_for_us is not None:
         # Counted from when it may run; a step of a workflow counts anew when it is unblocked.
         good_until = (due.run_at or now + (due.delay_us or 0)) + good_for_us
+    parent = running.get()
     return Call(
         Submission(
             id=choice.id or new_id(),
@@ -157,6 +159,9 @@ def _build(choice: Choice, now: int, *, unique: Any, good_for_us: int | None, **
             unique_key=unique_key,
             unique_slot=unique_slot,
             on_conflict="return" if unique is None else unique.on_conflict,
+            parent_id=None if parent is None else parent.task_id,
+            root_id=None if parent is None else parent.root_id,
+            trace_context=None if parent is None else parent.trace_context,
             **asked,
         ),
         own_id=choice.id is not None,

@@ -15,6 +15,7 @@ from holdfast.client.choice import PLAIN, CallOptions, Choice, choose, put_off
 from holdfast.client.dispatch import Dispatch, ManyArguments
 from holdfast.client.handle import TaskHandle
 from holdfast.core.definition import TaskDefinition
+from holdfast.core.hooks import TaskHooks
 from holdfast.core.moment import When
 
 __all__ = ["Task", "TaskFunction"]
@@ -62,6 +63,11 @@ class Task(Generic[P, R]):
     def definition(self) -> TaskDefinition:
         """Everything that was said when it was defined."""
         return self._definition
+
+    @property
+    def hooks(self) -> TaskHooks:
+        """Functions to be called around this task's code: `@resize.hooks.on_failure`."""
+        return self._definition.hooks
 
     def options(self, **options: Unpack[CallOptions]) -> Task[P, R]:
         """The same task with other options for its sends: queue, priority, delay, run_at,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from holdfast.core import option
 from holdfast.core.errors import ConfigError
+from holdfast.core.hooks import TaskHooks
 from holdfast.core.moment import Span
 from holdfast.core.payload import to_json
 from holdfast.core.policy import DEFAULT_TIMEOUT, OnCrash, OnShutdown, Policy
@@ -70,6 +71,7 @@ class TaskDefinition:
     unique: Unique | None
     good_for_us: int | None
     tags: tuple[str, ...]
+    hooks: TaskHooks = field(default_factory=TaskHooks)
 
     @property
     def key(self) -> tuple[str, int]:

@@ -1,0 +1,88 @@
+"""What the runtime needs of an application, and no more.
+
+Owns the seam between `Holdfast` and the worker: the two layers below the app do not know
+each other, so the app hands over this value. `MODULE:APP` is an app if it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any, Protocol
+
+from holdfast.core.definition import TaskDefinition
+from holdfast.core.hooks import OF_WORKER, AppHooks
+from holdfast.runtime.wire import KnownTask, Manifest
+from holdfast.store.foreign import Home
+from holdfast.store.protocol import Store
+from holdfast.store.settings import StoreSettings
+
+METHOD = "__holdfast__"
+"""The method by which an app hands over its `Application`."""
+
+
+class Config(Protocol):
+    """The app's settings: a dataclass with at least these."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def max_payload(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """An app, seen from its worker."""
+
+    config: Config
+    store_settings: StoreSettings
+    tasks: Sequence[TaskDefinition]
+    hooks: AppHooks
+    home: Home
+    """Where a connection of the user's has to lead for `complete_in`."""
+    borrow: Callable[[Store], None]
+    """Makes the app use this store from now on, in this process."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting as plain data; under `store`, the fields of `StoreSettings`."""
+        found = _plain(self.config)
+        found["store"] = {k: v for k, v in _plain(self.store_settings).items() if k != "clock"}
+        return found
+
+
+def manifest(application: Application, name: str, threads: int) -> Manifest:
+    """What the supervisor is told about an application."""
+    everywhere = set(application.hooks.names)
+    return Manifest(
+        url=application.config.url,
+        settings=application.settings,
+        tasks=[
+            KnownTask(
+                name=task.name,
+                version=task.version,
+                queue=task.queue,
+                kind=task.executor,
+                max_concurrent=task.max_concurrent,
+                task_options=task.task_options,
+                hooks=sorted((everywhere - OF_WORKER) | set(task.hooks.names)),
+            )
+            for task in application.tasks
+        ],
+        threads=threads,
+        app_name=name,
+        hooks=sorted(everywhere & OF_WORKER),
+    )
+
+
+def _plain(settings: Any) -> dict[str, Any]:
+    named: Mapping[str, Any] = {
+        field.name: getattr(settings, field.name)
+        for field in fields(settings)
+        if field.init and not callable(getattr(settings, field.name))
+    }
+    return {
+        name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+        for name, value in named.items()
+    }
