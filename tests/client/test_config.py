@@ -1,0 +1,109 @@
+"""Settings: where they come from, and what is refused."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from holdfast import ConfigError, Holdfast
+from holdfast.client.config import Config, Settings
+
+
+def test_every_setting_has_a_keyword_a_variable_and_a_default() -> None:
+    names = set(get_type_hints(Settings)) | {"url"}
+    assert {name for name in Config.__dataclass_fields__ if name != "store"} == names
+    Config.load(environment={})
+
+
+def test_a_keyword_beats_the_environment_which_beats_the_default() -> None:
+    environment = {"HOLDFAST_SEND_TIMEOUT": "7", "HOLDFAST_MAX_PAYLOAD": "500"}
+    config = Config.load(None, {"send_timeout": 1.5}, environment)
+    assert (config.send_timeout, config.max_payload) == (1.5, 500)
+    assert config.default_timeout == 3600
+
+
+def test_the_url_comes_from_the_environment() -> None:
+    config = Config.load(environment={"HOLDFAST_URL": "postgresql://somewhere/db"})
+    assert config.store.engine == "postgresql"
+    assert Config.load("sqlite:///a.db", {}, {"HOLDFAST_URL": "sqlite:///b.db"}).url.endswith(
+        "a.db"
+    )
+
+
+def test_the_default_is_a_file_where_the_app_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Holdfast() as app:
+        os.chdir("/")
+        with caplog.at_level(logging.INFO, "holdfast"):
+            app.control.queues.list()
+    assert (tmp_path / "holdfast.db").exists()
+    assert str(tmp_path / "holdfast.db") in caplog.text
+
+
+def test_what_the_url_says_beats_the_environment() -> None:
+    config = Config.load("postgresql://h/db?schema=mine", {}, {"HOLDFAST_SCHEMA": "theirs"})
+    assert config.store.schema == "mine"
+    assert Config.load("postgresql://h/db", {}, {"HOLDFAST_SCHEMA": "theirs"}).store.schema == (
+        "theirs"
+    )
+
+
+def test_an_empty_variable_is_as_good_as_none() -> None:
+    assert Config.load(environment={"HOLDFAST_SCHEMA": "", "HOLDFAST_URL": ""}).schema is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("DURABLE", "no", False),
+        ("DURABLE", "TRUE", True),
+        ("MAX_CONNECTIONS", "9", 9),
+        ("DEFAULT_TIMEOUT", "never", None),
+        ("DEFAULT_TIMEOUT", "2.5", 2.5),
+        ("DRIVER", "sqlite3", "sqlite3"),
+    ],
+)
+def test_variables_are_read_as_their_type(name: str, text: str, value: Any) -> None:
+    config = Config.load(environment={f"HOLDFAST_{name}": text})
+    assert getattr(config, name.lower()) == value
+
+
+@pytest.mark.parametrize(
+    ("url", "keywords", "environment", "words"),
+    [
+        ("tasks.db", {}, {}, "no scheme"),
+        ("redis://localhost", {}, {}, "unknown scheme 'redis'"),
+        ("sqlite://tasks.db", {}, {}, "three slashes"),
+        ("sqlite:///", {}, {}, "names no file"),
+        ("postgresql://u:secret@h:port/db", {}, {}, "cannot be read"),
+        ("sqlite:///a.db", {"schema": "x"}, {}, "schema= is for PostgreSQL"),
+        ("postgresql://h/db", {"schema": "Not Plain"}, {}, "plain lower-case identifier"),
+        ("postgresql://h/db?schema=a", {"schema": "b"}, {}, "given twice"),
+        ("sqlite:///a.db", {"driver": "pysqlite"}, {}, "driver 'pysqlite' is unknown"),
+        ("sqlite:///a.db", {"no_such": 1}, {}, "no setting 'no_such'"),
+        ("sqlite:///a.db", {"max_connections": 0}, {}, "at least 1"),
+        ("sqlite:///a.db", {"max_connections": True}, {}, "must be int"),
+        ("sqlite:///a.db", {"send_timeout": float("nan")}, {}, "at least 0"),
+        ("sqlite:///a.db", {"send_timeout": "5"}, {}, "must be int or float"),
+        ("sqlite:///a.db", {"default_timeout": 0}, {}, "at least 0.001"),
+        (None, {}, {"HOLDFAST_SEND_TIMEOUT": "soon"}, "a number of seconds"),
+        (None, {}, {"HOLDFAST_DURABLE": "perhaps"}, "true or false"),
+        (None, {}, {"HOLDFAST_MAX_CONNECTIONS": "1.5"}, "a whole number"),
+    ],
+)
+def test_a_wrong_setting_is_refused_when_the_app_is_made(
+    url: str | None, keywords: dict[str, Any], environment: dict[str, str], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        Config.load(url, keywords, environment)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_app_shows_no_password() -> None:
+    assert "secret" not in repr(Holdfast("postgresql://user:secret@localhost/db"))
