@@ -1,0 +1,95 @@
+"""`holdfast worker`: start a worker, and stop it as the signals say.
+
+Owns flags, signals and exit codes. What a worker is, is `runtime.supervisor`'s.
+
+    0    stopped as asked        1    children had to be killed (a third signal)
+    2    wrong flags, or the application cannot be imported
+    3    the store cannot be used        70   an error of Holdfast's own
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+import click
+
+from holdfast import __version__
+from holdfast.core.errors import ConfigError, StoreError
+
+EXIT_STORE = 3
+
+
+@click.command("worker")
+@click.argument("target", metavar="MODULE:APP")
+@click.option(
+    "-c",
+    "--concurrency",
+    "processes",
+    type=int,
+    envvar="HOLDFAST_CONCURRENCY",
+    help="Processes that run tasks; default: one per processor.",
+)
+@click.option(
+    "--threads",
+    type=int,
+    envvar="HOLDFAST_THREADS",
+    help="Tasks with executor='thread' that run at a time; default 8.",
+)
+@click.option(
+    "--coroutines",
+    type=int,
+    envvar="HOLDFAST_COROUTINES",
+    help="async tasks that run at a time; default 200.",
+)
+@click.option(
+    "-q",
+    "--queues",
+    envvar="HOLDFAST_QUEUES",
+    help="a,b in this order; high:5,low:1 by weight; images=4 at most four at a time.",
+)
+@click.option("--lease", type=float, help="Seconds until a vanished worker's tasks are taken over.")
+@click.option("--grace", type=float, help="Seconds that running tasks have after SIGTERM.")
+@click.option("--kill-grace", type=float, help="Seconds between SIGTERM and SIGKILL of a task.")
+@click.option(
+    "--outage-grace", type=float, help="Seconds that tasks go on while the store is down."
+)
+@click.option("--max-tasks-per-child", type=int, help="Replace a child after so many tasks.")
+@click.option(
+    "--max-memory-per-child",
+    "max_memory_per_child_mb",
+    type=int,
+    help="Replace a child that has grown over so many megabytes.",
+)
+@click.option("--burst", is_flag=True, default=None, help="Stop when there is nothing left to do.")
+@click.option("--reload", is_flag=True, help="For development: start anew when a file changes.")
+@click.option("-v", "--verbose", is_flag=True, help="Log every detail.")
+def worker(target: str, queues: str | None, reload: bool, verbose: bool, **given: object) -> None:
+    """Run the tasks of the app MODULE:APP."""
+    from holdfast.cli.logs import configure
+    from holdfast.runtime.launch import launch
+    from holdfast.runtime.options import parse_queues
+
+    configure(verbose=verbose)
+    if reload:
+        from holdfast.cli.reload import run_reloading
+
+        sys.exit(run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"]))
+    try:
+        if queues is not None:
+            given["queues"] = parse_queues(queues)
+        supervisor = launch(target, given, version=__version__)
+    except ConfigError as error:
+        click.echo(f"holdfast worker: {error}", err=True)
+        sys.exit(getattr(error, "exit_code", 2))
+    except StoreError as error:
+        click.echo(f"holdfast worker: {error}", err=True)
+        sys.exit(EXIT_STORE)
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        supervisor.stop()
+
+    signal.signal(signal.SIGTERM, asked)
+    signal.signal(signal.SIGINT, asked)
+    sys.exit(supervisor.run())

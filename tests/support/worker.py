@@ -1,0 +1,140 @@
+"""A real worker: `holdfast worker` in a process of its own, and what it said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self, TypeVar
+
+T = TypeVar("T")
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def until(condition: Callable[[], T], *, within: float = 20.0, what: str = "") -> T:
+    """Wait until the condition gives something true; fail at the deadline."""
+    deadline = time.monotonic() + within
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within:g} s: {what or condition}")
+        time.sleep(0.01)
+
+
+class WorkerProcess:
+    """`holdfast worker TARGET` in a directory; ended with everything it started."""
+
+    def __init__(
+        self,
+        directory: Path,
+        target: str = "app:app",
+        *arguments: str,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self._lines: list[str] = []
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "holdfast", "worker", target, *arguments],
+            cwd=directory,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.append(line.rstrip("\n"))
+
+    @property
+    def said(self) -> str:
+        """Everything it has printed."""
+        return "\n".join(self._lines)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def ready(self, within: float = 20.0) -> Self:
+        """Wait until it is at work."""
+        until(
+            lambda: "is at work" in self.said or self.process.poll() is not None,
+            within=within,
+            what="the worker to start",
+        )
+        assert self.process.poll() is None, f"the worker ended:\n{self.said}"
+        return self
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def stop(self, within: float = 30.0) -> int:
+        """SIGTERM, and the exit code."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+        return self.wait(within)
+
+    def wait(self, within: float = 30.0) -> int:
+        try:
+            return self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the worker did not end:\n{self.said}") from None
+        finally:
+            self._reader.join(1.0)
+
+    def kill(self) -> None:
+        """SIGKILL of the supervisor alone."""
+        self.process.kill()
+        self.process.wait()
+
+    def descendants(self) -> set[int]:
+        """The pids of everything it has started and that lives."""
+        found: set[int] = set()
+        parents = {self.pid}
+        while parents:
+            children: set[int] = set()
+            for parent in parents:
+                children |= _children(parent)
+            parents = children - found
+            found |= children
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self._reader.join(1.0)
+
+
+def _children(pid: int) -> set[int]:
+    found: set[int] = set()
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found.update(map(int, path.read_text().split()))
+        except OSError:
+            continue
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
