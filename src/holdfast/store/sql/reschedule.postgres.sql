@@ -9,7 +9,7 @@ WITH moved AS (
                 (wanted.at > clock.now) IS NOT TRUE,
                 CASE WHEN wanted.at > clock.now THEN wanted.at END,
                 CASE WHEN :move::bool THEN wanted.at ELSE task.run_at END,
-                CASE WHEN :move::bool THEN coalesce(wanted.at, clock.now) ELSE task.enqueued_at END
+                CASE WHEN :move::bool THEN greatest(wanted.at, clock.now) ELSE task.enqueued_at END
             FROM
                 (SELECT :now AS now) AS clock,
                 LATERAL (

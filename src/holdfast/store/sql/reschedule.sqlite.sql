@@ -8,7 +8,7 @@ SET (status, ready, due_at, run_at, enqueued_at) = (
             ifnull(at <= :now, 1),
             CASE WHEN at > :now THEN at END,
             CASE WHEN :move THEN at ELSE task.run_at END,
-            CASE WHEN :move THEN ifnull(at, :now) ELSE task.enqueued_at END
+            CASE WHEN :move THEN max(ifnull(at, :now), :now) ELSE task.enqueued_at END
         FROM (
             SELECT CASE
                 WHEN NOT :move THEN task.due_at

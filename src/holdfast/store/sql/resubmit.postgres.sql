@@ -16,7 +16,7 @@ WITH resubmitted AS (
                     THEN :run_at::timestamptz
                 END,
                 :run_at::timestamptz,
-                coalesce(:run_at::timestamptz, now)
+                greatest(:run_at::timestamptz, now)
             FROM (SELECT :now AS now) AS clock
         ),
         retry_count = CASE WHEN :keep_retries::bool THEN retry_count ELSE 0 END,

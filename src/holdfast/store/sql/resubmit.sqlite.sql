@@ -10,7 +10,7 @@ SET status = CASE
     ready = deps_needed <= 0 AND ifnull(:run_at <= :now, 1),
     due_at = CASE WHEN deps_needed <= 0 AND :run_at > :now THEN :run_at END,
     run_at = :run_at,
-    enqueued_at = ifnull(:run_at, :now),
+    enqueued_at = max(ifnull(:run_at, :now), :now),
     retry_count = CASE WHEN :keep_retries THEN retry_count ELSE 0 END,
     crash_count = CASE WHEN :keep_retries THEN crash_count ELSE 0 END,
     good_until = :good_until,

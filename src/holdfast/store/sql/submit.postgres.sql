@@ -40,7 +40,7 @@ WITH given AS MATERIALIZED (
         CASE WHEN waiting THEN 'WAITING' WHEN run_at > now THEN 'SCHEDULED' ELSE 'PENDING' END,
         NOT waiting AND (run_at > now) IS NOT TRUE,
         CASE WHEN NOT waiting AND run_at > now THEN run_at END,
-        coalesce(run_at, now)
+        greatest(run_at, now)
     FROM given
     ON CONFLICT DO NOTHING
     RETURNING id

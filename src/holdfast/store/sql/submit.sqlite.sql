@@ -20,7 +20,7 @@ SELECT
     END,
     :deps_open = 0 AND ifnull(run_at <= :now, 1),
     CASE WHEN :deps_open = 0 AND run_at > :now THEN run_at END,
-    ifnull(run_at, :now)
+    max(ifnull(run_at, :now), :now)
 FROM (SELECT ifnull(:now + :delay_us, :asked_at) AS run_at)
 WHERE true
 ON CONFLICT DO NOTHING

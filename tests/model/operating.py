@@ -1,0 +1,154 @@
+"""Rules of time and of operators: promote, expire, drop, cancel, resubmit, reschedule, prune."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from holdfast.core.errors import UniqueConflict
+from holdfast.store import cancel, dependents, operate, queues, retention, timing
+from tests.model.machine import (
+    QUEUES,
+    STRANGER,
+    WORKFLOWS,
+    Machine,
+    flags,
+    known_names,
+    picks,
+    queue_names,
+    seconds,
+)
+from tests.model.reference import SlotTaken
+from tests.model.verdict import SECOND
+
+
+class Operating(Machine):
+    """The verbs that are nobody's claim."""
+
+    def ids(self, picked: list[int]) -> list[bytes]:
+        """Some tasks, in whatever state they are, and one that does not exist."""
+        return [*(self.some(list(self.model.tasks), picked) if self.model.tasks else ()), STRANGER]
+
+    @rule(by=st.sampled_from((0.000001, 1, 4, 12, 65)))
+    def advance(self, by: float) -> None:
+        for side in self.sides:
+            self.model.now = side.lab.clock.advance(by)
+
+    @rule()
+    def promote(self) -> None:
+        self.ids_of(self.model.promote(), lambda side: timing.promote())
+
+    @rule(picked=picks)
+    def promote_now(self, picked: list[int]) -> None:
+        ids = self.ids(picked)
+        self.ids_of(self.model.promote(ids), lambda side: timing.promote_now(ids))
+
+    @rule()
+    def expire(self) -> None:
+        self.ids_of(self.model.expire(), lambda side: timing.expire())
+
+    @rule(queue=queue_names, known=known_names, age=st.sampled_from((-1, 5)))
+    def drop(self, queue: str, known: Sequence[str], age: int) -> None:
+        before = self.model.now - age * SECOND
+        self.ids_of(
+            self.model.drop(queue, known, before),
+            lambda side: timing.drop(queue, known=known, before=before),
+        )
+
+    @rule(picked=picks)
+    def cancel(self, picked: list[int]) -> None:
+        ids = self.ids(picked)
+        self.both(self.model.cancel(ids), lambda side: cancel.cancel(ids))
+
+    @rule(queue=queue_names, by=st.sampled_from((None, "ada", "bob")))
+    def pause(self, queue: str, by: str | None) -> None:
+        self.model.pause(queue, by)
+        self.both(None, lambda side: queues.pause(queue, by=by))
+
+    @rule(queue=queue_names)
+    def resume(self, queue: str) -> None:
+        self.both(self.model.resume(queue), lambda side: queues.resume(queue))
+
+    @rule(picked=picks, keep_retries=flags, good_for=seconds, at=st.sampled_from((None, -1, 9)))
+    def resubmit(
+        self, picked: list[int], keep_retries: bool, good_for: int | None, at: int | None
+    ) -> None:
+        ids, now = self.ids(picked), self.model.now
+        run_at = at and now + at * SECOND
+        good_until = good_for and now + good_for * SECOND
+        expected: dict[bytes, bool] | None
+        try:
+            expected = self.model.resubmit(
+                ids, keep_retries=keep_retries, good_until=good_until, run_at=run_at
+            )
+        except SlotTaken:
+            expected = None
+        for side in self.sides:
+            answer: dict[bytes, bool] | None
+            try:
+                answer = side.run(
+                    operate.resubmit(
+                        ids, keep_retries=keep_retries, good_until=good_until, run_at=run_at
+                    )
+                )
+            except UniqueConflict:
+                answer = None
+            assert answer == expected, side.name
+
+    @rule(
+        picked=picks,
+        move=flags,
+        delay=st.sampled_from((None, 0, 8)),
+        at=st.sampled_from((None, -3, 3)),
+        queue=st.sampled_from((None, *QUEUES)),
+        priority=st.sampled_from((None, 1, 99)),
+    )
+    def reschedule(
+        self,
+        picked: list[int],
+        move: bool,
+        delay: int | None,
+        at: int | None,
+        queue: str | None,
+        priority: int | None,
+    ) -> None:
+        ids = self.ids(picked)
+        delay_us = None if delay is None else delay * SECOND
+        run_at = at and self.model.now + at * SECOND
+        self.both(
+            self.model.reschedule(
+                ids, move=move, delay_us=delay_us, run_at=run_at, queue=queue, priority=priority
+            ),
+            lambda side: operate.reschedule(
+                ids, move=move, delay_us=delay_us, run_at=run_at, queue=queue, priority=priority
+            ),
+        )
+
+    @rule(picked=picks)
+    def delete(self, picked: list[int]) -> None:
+        ids = self.ids(picked)
+        self.both(self.model.delete(ids), lambda side: operate.delete(ids))
+
+    @precondition(lambda self: len(self.model.tasks) > 6)
+    @rule(age=st.sampled_from((None, 3, 30)), dead_age=st.sampled_from((None, 0)))
+    def prune(self, age: int | None, dead_age: int | None) -> None:
+        now = self.model.now
+        before = None if age is None else now - age * SECOND
+        dead_before = None if dead_age is None else now - dead_age * SECOND
+        there = len(self.model.tasks)
+        removed = self.model.prune(before=before, dead_before=dead_before)
+        self.both(
+            retention.Pruned(there, removed, None),
+            lambda side: retention.prune(before=before, dead_before=dead_before),
+        )
+
+    @rule(workflow=st.sampled_from(WORKFLOWS))
+    def hold(self, workflow: bytes) -> None:
+        self.both(self.model.hold(workflow), lambda side: dependents.hold(workflow))
+
+    @rule(workflow=st.sampled_from(WORKFLOWS))
+    def let_go(self, workflow: bytes) -> None:
+        self.model.let_go(workflow)
+        self.both(None, lambda side: dependents.resume(workflow))
