@@ -84,7 +84,7 @@ def _check_slots(eligible: Sequence[tuple[object, ...]]) -> Steps[None]:
         return
     holders = yield Statement("submitted", {"ids": Uuids(), "slots": Texts(wanted)})
     for row in holders:
-        raise UniqueConflict(rows.uuid(row[0]), name=row[5], key=row[2])
+        raise UniqueConflict(rows.uuid(row[0]), name=row[4], key=row[2])
 
 
 @writes
