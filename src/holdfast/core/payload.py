@@ -30,6 +30,7 @@ from holdfast.core.soundness import TooLarge, Unsound, Walk
 __all__ = [
     "DEFAULT_LIMIT",
     "Raw",
+    "array_decoder",
     "canonical",
     "decode",
     "decoder",
@@ -134,6 +135,36 @@ def decoder(kind: Any) -> Callable[[str | bytes | Raw], Any]:
             raise _misfit(error) from error
 
     return run
+
+
+def array_decoder(kinds: Sequence[Any], required: int) -> Callable[[str | bytes], list[Any] | None]:
+    """A function that decodes a JSON array in one go, each item as its kind.
+
+    The first `required` items must be there. Where something does not fit it answers None;
+    whoever needs to know what decodes the items one by one, in twenty times the time.
+    """
+    shape = msgspec.defstruct(
+        "Items",
+        [
+            (f"item_{place}", kind) if place < required else (f"item_{place}", kind, _ABSENT)
+            for place, kind in enumerate(kinds)
+        ],
+        array_like=True,
+        forbid_unknown_fields=True,
+    )
+    read = msgspec.json.Decoder(shape, dec_hook=from_plain).decode
+
+    def run(text: str | bytes) -> list[Any] | None:
+        try:
+            items = msgspec.structs.astuple(read(text))
+        except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+            return None
+        return [item for item in items if item is not _ABSENT]
+
+    return run
+
+
+_ABSENT: Final = object()
 
 
 @lru_cache(maxsize=512)

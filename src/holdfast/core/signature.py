@@ -22,6 +22,7 @@ from holdfast.core.errors import ConfigError, PayloadError
 from holdfast.core.payload import (
     DEFAULT_LIMIT,
     Raw,
+    array_decoder,
     decoder,
     encode_value,
     split_array,
@@ -49,6 +50,8 @@ class _Types:
     """The decoders of a resolved signature."""
 
     positional: tuple[Decode, ...]
+    together: Callable[[str], list[Any] | None] | None
+    """All positional arguments in one go, where that can be done; None if they do not fit."""
     keyword: Mapping[str, Decode]
     rest: Decode | None
     """For `*args`."""
@@ -114,6 +117,11 @@ class Signature:
     def decode(self, args_json: str, kwargs_json: str) -> Arguments:
         """The arguments to call the function with, as their annotated types."""
         kinds = self._types or self._decoders()
+        if kwargs_json == "{}" and kinds.together is not None:
+            fitting = kinds.together(args_json)
+            if fitting is not None:
+                return fitting, {}
+        # Piece by piece: names are given, or something does not fit and the error says what.
         given = split_array(args_json) if args_json != "[]" else []
         named = split_object(kwargs_json) if kwargs_json != "{}" else {}
         self._check_names(len(given), named, kinds.others is not None)
@@ -214,6 +222,7 @@ class Signature:
         result = result_kind(hints.get("return", Any), streams=self.streams)
         return _Types(
             positional=tuple(positional),
+            together=self._together(hints),
             keyword=keyword,
             rest=rest,
             others=others,
@@ -221,6 +230,14 @@ class Signature:
             # value then comes back as plain data.
             result=decoder(Any if unsupported(result) else result),
         )
+
+    def _together(self, hints: Mapping[str, Any]) -> Callable[[str], list[Any] | None] | None:
+        """One decoder for the positional arguments, if they alone make a call."""
+        kinds = [hints.get(name, Any) for name in self._positional]
+        needs_names = any(index < 0 for _, index in self._required)
+        if self._rest or needs_names or any(map(unsupported, kinds)):
+            return None
+        return array_decoder(kinds, len(self._required))
 
     def _parameter(self, parameter: inspect.Parameter, kind: Any) -> Decode:
         why = unsupported(kind)
