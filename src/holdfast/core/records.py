@@ -26,8 +26,7 @@ class Edge:
     on: On = "success"
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """One task to submit, complete and already checked."""
 
     id: bytes
@@ -77,8 +76,7 @@ class SubmitAnswer(StrEnum):
     """The holder of the unique key ended in between: submit once more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
+class Submitted(NamedTuple):
     """The answer to one submission: which task there is now, and why."""
 
     id: bytes
