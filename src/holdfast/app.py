@@ -55,7 +55,8 @@ class NamedTasks:
         return await self._dispatch.asend(self._prepare(name, args, kwargs))
 
     def _prepare(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-        return self._dispatch.prepare_named(name, self._version, self._choice, args, kwargs)
+        form = self._dispatch.form_of(name, self._version, self._choice)
+        return self._dispatch.prepare(form, args, kwargs)
 
 
 class Holdfast:

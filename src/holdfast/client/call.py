@@ -8,7 +8,7 @@ plain data and keeps its id: sending it again is the same send.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -19,15 +19,17 @@ from holdfast.core.definition import TaskDefinition
 from holdfast.core.errors import ConfigError
 from holdfast.core.fingerprint import fingerprint
 from holdfast.core.identity import new_id
-from holdfast.core.lineage import running
 from holdfast.core.moment import Due, from_us
 from holdfast.core.payload import encode_arguments, to_json
-from holdfast.core.records import Submission
-from holdfast.core.unique import slot
+from holdfast.core.records import OnConflict, Submission
+from holdfast.core.signature import Signature
+from holdfast.core.unique import Unique, slot
 
-__all__ = ["Call", "prepare", "prepare_unknown"]
+__all__ = ["Call", "Form"]
 
 _AT_ONCE: Final = Due()
+_QUEUE: Final = "default"
+_PRIORITY: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,128 +64,147 @@ class Call:
         return f"<Call {self.task_name} {self.id}>"
 
 
-def prepare(
-    task: TaskDefinition,
-    choice: Choice,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    limit: int,
-    clock_ns: Callable[[], int] = time.time_ns,
-) -> Call:
-    """Encode and check a call of a task that is defined here."""
-    args_json, kwargs_json = encode_arguments(args, kwargs, limit)
-    task.signature.check(args_json, kwargs_json)
-    tags = task.tags_json if choice.tags is None else _tags(choice.tags)
-    unique = None if choice.not_unique else choice.unique or task.unique
-    good_for_us = choice.good_for_us
-    if good_for_us is None and choice.good_until is None:
-        good_for_us = task.good_for_us
-    return _build(
-        choice,
-        clock_ns() // 1_000,
-        task_name=task.name,
-        version=task.version,
-        queue_name=choice.queue or task.queue,
-        priority=choice.priority or task.priority,
-        args=args_json,
-        kwargs=kwargs_json,
-        task_options=task.task_options,
-        tags=tags,
-        good_for_us=good_for_us,
-        max_retries=task.policy.max_retries,
-        unique=unique,
-    )
+class Form:
+    """Everything about a call but its arguments: filled in once for each send."""
 
+    def __init__(
+        self,
+        choice: Choice,
+        *,
+        task_name: str,
+        version: int,
+        queue: str = _QUEUE,
+        priority: int = _PRIORITY,
+        task_options: str | None = None,
+        max_retries: int = 0,
+        tags: str | None = None,
+        good_for_us: int | None = None,
+        unique: Unique | None = None,
+        signature: Signature | None = None,
+    ) -> None:
+        self._name = task_name
+        self._version = version
+        self._queue = choice.queue or queue
+        self._priority = choice.priority or priority
+        self._task_options = task_options
+        self._max_retries = max_retries
+        self._tags = tags if choice.tags is None else to_json(choice.tags) if choice.tags else None
+        self._due = choice.due or _AT_ONCE
+        self._good_until = choice.good_until
+        self._good_for_us = choice.good_for_us
+        if choice.good_until is None and choice.good_for_us is None:
+            self._good_for_us = good_for_us
+        self._unique = None if choice.not_unique else choice.unique or unique
+        self._on_conflict: OnConflict = (
+            "return" if self._unique is None else self._unique.on_conflict
+        )
+        self._signature = signature
+        self._id = choice.id
 
-def prepare_unknown(
-    name: str,
-    version: int,
-    choice: Choice,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    limit: int,
-    *,
-    task_options: str | None = None,
-    clock_ns: Callable[[], int] = time.time_ns,
-) -> Call:
-    """Encode a call of a task whose code is elsewhere; its worker checks the arguments."""
-    args_json, kwargs_json = encode_arguments(args, kwargs, limit)
-    return _build(
-        choice,
-        clock_ns() // 1_000,
-        task_name=option.task_name(name),
-        version=option.at_least(1, version, "version"),
-        queue_name=choice.queue or "default",
-        priority=choice.priority or 50,
-        args=args_json,
-        kwargs=kwargs_json,
-        task_options=task_options,
-        tags=None if choice.tags is None else _tags(choice.tags),
-        good_for_us=choice.good_for_us,
-        max_retries=0,
-        unique=choice.unique,
-    )
+    @classmethod
+    def of(cls, task: TaskDefinition, choice: Choice) -> Form:
+        """For a task that is defined here, whose signature will be checked."""
+        return cls(
+            choice,
+            task_name=task.name,
+            version=task.version,
+            queue=task.queue,
+            priority=task.priority,
+            task_options=task.task_options,
+            max_retries=task.policy.max_retries,
+            tags=task.tags_json,
+            good_for_us=task.good_for_us,
+            unique=task.unique,
+            signature=task.signature,
+        )
 
+    @classmethod
+    def named(
+        cls, name: str, version: int | None, choice: Choice, task_options: str | None
+    ) -> Form:
+        """For a task whose code is elsewhere; its worker will check the arguments."""
+        return cls(
+            choice,
+            task_name=option.task_name(name),
+            version=1 if version is None else option.at_least(1, version, "version"),
+            task_options=task_options,
+        )
 
-def _build(choice: Choice, now: int, *, unique: Any, good_for_us: int | None, **asked: Any) -> Call:
-    due = choice.due or _AT_ONCE
-    good_until = choice.good_until
-    _check_times(due, good_until, now)
-    unique_key = unique_slot = None
-    if unique is not None:
-        unique_slot = slot(asked["task_name"], asked["args"], asked["kwargs"], unique.key)
-        unique_key = unique.key or unique_slot
-    max_retries = asked.pop("max_retries")
-    sha = fingerprint(
-        delay_us=due.delay_us,
-        run_at=due.run_at,
-        good_until=good_until,
-        good_for_us=good_for_us,
-        unique_key=unique_slot,
-        **asked,
-    )
-    if good_until is None and good_for_us is not None:
-        # Counted from when it may run; a step of a workflow counts anew when it is unblocked.
-        good_until = (due.run_at or now + (due.delay_us or 0)) + good_for_us
-    parent = running.get()
-    return Call(
-        Submission(
-            id=choice.id or new_id(),
-            enqueue_sha=sha,
-            sent_at=now,
+    @property
+    def has_id(self) -> bool:
+        """Whether it can be filled in only once, because the caller chose the id."""
+        return self._id is not None
+
+    def fill(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> Call:
+        """A call with these arguments; raises whatever is wrong with it."""
+        args_json, kwargs_json = encode_arguments(args, kwargs, limit)
+        if self._signature is not None:
+            self._signature.check(args_json, kwargs_json)
+        now = time.time_ns() // 1_000
+        if self._good_until is not None:
+            self._check_times(self._good_until, now)
+        key = unique_slot = None
+        if self._unique is not None:
+            key = self._unique.key
+            unique_slot = slot(self._name, args_json, kwargs_json, key)
+        due = self._due
+        sha = fingerprint(
+            task_name=self._name,
+            version=self._version,
+            queue_name=self._queue,
+            priority=self._priority,
+            args=args_json,
+            kwargs=kwargs_json,
             delay_us=due.delay_us,
             run_at=due.run_at,
-            good_until=good_until,
-            good_for_us=good_for_us,
-            max_retries=max_retries,
-            unique_key=unique_key,
-            unique_slot=unique_slot,
-            on_conflict="return" if unique is None else unique.on_conflict,
-            parent_id=None if parent is None else parent.task_id,
-            root_id=None if parent is None else parent.root_id,
-            trace_context=None if parent is None else parent.trace_context,
-            **asked,
-        ),
-        own_id=choice.id is not None,
-    )
-
-
-def _check_times(due: Due, good_until: int | None, now: int) -> None:
-    if good_until is None:
-        return
-    if good_until <= now:
-        raise ConfigError(
-            f"good_until={from_us(good_until).isoformat()} has passed: the task would never run",
-            option="good_until",
+            good_until=self._good_until,
+            good_for_us=self._good_for_us,
+            task_options=self._task_options,
+            tags=self._tags,
+            unique_key=unique_slot,
         )
-    begins = due.run_at if due.run_at is not None else now + (due.delay_us or 0)
-    if good_until <= begins:
-        raise ConfigError(
-            f"good_until={from_us(good_until).isoformat()} is not after the time it is to run, "
-            f"{from_us(begins).isoformat()}: the task would never run",
-            option="good_until",
+        # By position, in the order of the record: this is the hot path of bulk sends.
+        submission = Submission(
+            self._id or new_id(),
+            self._name,
+            self._version,
+            self._queue,
+            self._priority,
+            args_json,
+            kwargs_json,
+            sha,
+            now,
+            self._task_options,
+            self._tags,
+            due.delay_us,
+            due.run_at,
+            self._deadline(now),
+            self._good_for_us,
+            self._max_retries,
+            key or unique_slot,
+            unique_slot,
+            self._on_conflict,
         )
+        return Call(submission, self._id is not None)
 
+    def _begins(self, now: int) -> int:
+        run_at = self._due.run_at
+        return now + (self._due.delay_us or 0) if run_at is None else run_at
 
-def _tags(tags: Sequence[str]) -> str | None:
-    return to_json(tags) if tags else None
+    def _deadline(self, now: int) -> int | None:
+        if self._good_until is not None or self._good_for_us is None:
+            return self._good_until
+        # Counted from when it may run; a step of a workflow counts anew when it is unblocked.
+        return self._begins(now) + self._good_for_us
+
+    def _check_times(self, good_until: int, now: int) -> None:
+        until = f"good_until={from_us(good_until).isoformat()}"
+        if good_until <= now:
+            raise ConfigError(f"{until} has passed: the task would never run", option="good_until")
+        begins = self._begins(now)
+        if good_until <= begins:
+            raise ConfigError(
+                f"{until} is not after the time it is to run, {from_us(begins).isoformat()}: "
+                "the task would never run",
+                option="good_until",
+            )

@@ -6,18 +6,17 @@ the call, so that `app.resend(error)` can make the same send again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from uuid import UUID
 
 from holdfast.client.access import Access
-from holdfast.client.call import Call, prepare, prepare_unknown
+from holdfast.client.call import Call, Form
 from holdfast.client.choice import Choice
 from holdfast.client.handle import TaskHandle
 from holdfast.client.registry import Registry
 from holdfast.client.sender import refuse
 from holdfast.client.verdict import Decode
-from holdfast.core.definition import TaskDefinition
 from holdfast.core.errors import ConfigError, HoldfastError
 from holdfast.core.policy import Policy
 from holdfast.core.records import SubmitAnswer, Submitted
@@ -35,53 +34,31 @@ class Dispatch:
         self.access = access
         self.registry = registry
 
-    def prepare(
-        self,
-        task: TaskDefinition,
-        choice: Choice,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-    ) -> Call:
-        """A call of a task that is defined here."""
+    def prepare(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        """A call, checked and encoded."""
         self.access.check_open()
-        return prepare(task, choice, args, kwargs, self.access.config.max_payload)
+        return form.fill(args, kwargs, self.access.config.max_payload)
 
-    def prepare_named(
-        self,
-        name: str,
-        version: int | None,
-        choice: Choice,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-    ) -> Call:
-        """A call by name: checked if the task is defined here, otherwise as it was given."""
-        known = self.registry.find(name, version)
-        if known is not None:
-            return self.prepare(known, choice, args, kwargs)
-        self.access.check_open()
-        config = self.access.config
-        return prepare_unknown(
-            name,
-            1 if version is None else version,
-            choice,
-            args,
-            kwargs,
-            config.max_payload,
-            task_options=Policy(timeout=config.default_timeout).encode(),
-        )
-
-    def prepare_many(
-        self, task: TaskDefinition, choice: Choice, calls: Sequence[ManyArguments]
-    ) -> list[Call]:
+    def prepare_many(self, form: Form, calls: Iterable[ManyArguments]) -> list[Call]:
         """One call for each set of arguments."""
-        if choice.id is not None:
+        self.access.check_open()
+        if form.has_id:
             raise ConfigError("an id is for one task: leave it out of send_many", option="id")
+        limit = self.access.config.max_payload
         return [
-            self.prepare(task, choice, (), given)
+            form.fill((), given, limit)
             if isinstance(given, Mapping)
-            else self.prepare(task, choice, _positional(given, place), {})
+            else form.fill(_positional(given, place), {}, limit)
             for place, given in enumerate(calls)
         ]
+
+    def form_of(self, name: str, version: int | None, choice: Choice) -> Form:
+        """The form of a task by its name: checked if it is defined here."""
+        known = self.registry.find(name, version)
+        if known is not None:
+            return Form.of(known, choice)
+        policy = Policy(timeout=self.access.config.default_timeout)
+        return Form.named(name, version, choice, policy.encode())
 
     def send(self, call: Call, *, repeated: bool = False) -> TaskHandle[Any]:
         """Send a call."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from typing import Generic, ParamSpec, TypeVar, Unpack, cast
 
+from holdfast.client.call import Form
 from holdfast.client.choice import PLAIN, CallOptions, Choice, choose, put_off
 from holdfast.client.dispatch import Dispatch, ManyArguments
 from holdfast.client.handle import TaskHandle
@@ -38,6 +39,7 @@ class Task(Generic[P, R]):
         self._definition = definition
         self._dispatch = dispatch
         self._choice = choice
+        self._form = Form.of(definition, choice)
 
     @property
     def name(self) -> str:
@@ -76,24 +78,24 @@ class Task(Generic[P, R]):
 
     def send(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
         """Send one call. When this returns, the task is durable."""
-        call = self._dispatch.prepare(self._definition, self._choice, args, kwargs)
+        call = self._dispatch.prepare(self._form, args, kwargs)
         return self._dispatch.send(call)
 
     async def asend(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
         """Send one call. When this returns, the task is durable."""
-        call = self._dispatch.prepare(self._definition, self._choice, args, kwargs)
+        call = self._dispatch.prepare(self._form, args, kwargs)
         return await self._dispatch.asend(call)
 
     def schedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
         """Send one call to be run later: in seconds, after a timedelta, or at an aware datetime."""
-        choice = put_off(self._choice, when)
-        call = self._dispatch.prepare(self._definition, choice, args, kwargs)
+        form = Form.of(self._definition, put_off(self._choice, when))
+        call = self._dispatch.prepare(form, args, kwargs)
         return self._dispatch.send(call)
 
     async def aschedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
         """Send one call to be run later: in seconds, after a timedelta, or at an aware datetime."""
-        choice = put_off(self._choice, when)
-        call = self._dispatch.prepare(self._definition, choice, args, kwargs)
+        form = Form.of(self._definition, put_off(self._choice, when))
+        call = self._dispatch.prepare(form, args, kwargs)
         return await self._dispatch.asend(call)
 
     def send_many(self, calls: Iterable[ManyArguments], /) -> list[TaskHandle[R]]:
@@ -101,12 +103,12 @@ class Task(Generic[P, R]):
 
         Each is a tuple of positional arguments, or a dict of named ones.
         """
-        prepared = self._dispatch.prepare_many(self._definition, self._choice, list(calls))
+        prepared = self._dispatch.prepare_many(self._form, calls)
         return cast("list[TaskHandle[R]]", self._dispatch.send_all(prepared))
 
     async def asend_many(self, calls: Iterable[ManyArguments], /) -> list[TaskHandle[R]]:
         """Send many calls in one transaction: all of them, or none."""
-        prepared = self._dispatch.prepare_many(self._definition, self._choice, list(calls))
+        prepared = self._dispatch.prepare_many(self._form, calls)
         return cast("list[TaskHandle[R]]", await self._dispatch.asend_all(prepared))
 
     def __repr__(self) -> str:
