@@ -1,0 +1,153 @@
+"""submit: how tasks come into being, and what a repeated send is."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from holdfast.core.identity import new_id
+from holdfast.core.records import Submission, SubmitAnswer
+from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
+from tests.support.stores import MORNING, SECOND, Lab
+from tests.support.verbs import submission
+
+HOUR = 3600 * SECOND
+
+
+def test_everything_that_was_sent_is_stored(lab: Lab) -> None:
+    sent = submission(
+        task_name="mail.send",
+        version=3,
+        queue_name="mails",
+        priority=7,
+        args='["a",1]',
+        kwargs='{"to":"b"}',
+        enqueue_sha="0f" * 32,
+        sent_at=1_234_567_890_123_456,
+        task_options='{"timeout":9.0}',
+        tags='["x","y"]',
+        run_at=MORNING + HOUR,
+        good_until=MORNING + 2 * HOUR,
+        good_for_us=55,
+        max_retries=4,
+        unique_key="mail.send:b",
+        unique_slot="mail.send:b",
+        workflow_id=new_id(),
+        parent_id=new_id(),
+        root_id=new_id(),
+        schedule_name="nightly",
+        schedule_tick=MORNING - HOUR,
+        trace_context="00-abc-def-01",
+    )
+    lab.submit(sent)
+    task = lab.task(sent.id)
+    elsewhere = {"delay_us", "on_conflict", "depends_on", "deps_needed"}
+    for column in {field.name for field in fields(Submission)} - elsewhere:
+        assert getattr(task, column) == getattr(sent, column), column
+    assert task.expire_at == sent.good_until
+    assert (task.attempt, task.retry_count, task.crash_count) == (0, 0, 0)
+    assert task.dead is False
+
+
+def test_a_plain_task_is_pending_from_now_on(lab: Lab) -> None:
+    task = lab.task(lab.send())
+    assert task.status is TaskStatus.PENDING
+    assert task.created_at == task.updated_at == task.enqueued_at == MORNING
+    assert task.run_at is None
+    assert task.due_at is None
+
+
+def test_a_delay_counts_from_the_databases_clock_not_from_the_callers(lab: Lab) -> None:
+    task = lab.task(lab.send(delay_us=HOUR, sent_at=17))
+    assert task.status is TaskStatus.SCHEDULED
+    assert task.run_at == task.due_at == task.enqueued_at == MORNING + HOUR
+    assert task.created_at == MORNING
+    assert task.sent_at == 17
+
+
+@pytest.mark.parametrize(
+    "when", [{"run_at": MORNING - HOUR}, {"run_at": MORNING}, {"delay_us": 0}], ids=repr
+)
+def test_a_time_that_has_come_needs_no_scheduling(lab: Lab, when: dict[str, int]) -> None:
+    task = lab.task(lab.send(**when))
+    assert task.status is TaskStatus.PENDING
+    assert task.due_at is None
+    assert task.enqueued_at == MORNING
+
+
+def test_nothing_is_submitted_by_an_empty_batch(lab: Lab) -> None:
+    assert lab.submit() == []
+
+
+def test_a_batch_is_answered_in_its_order(lab: Lab) -> None:
+    old = lab.send()
+    batch = [
+        submission(),
+        submission(id=old),
+        submission(delay_us=5, tags='["t"]', unique_slot="s"),
+        submission(id=old, enqueue_sha="other"),
+        submission(),
+    ]
+    answers = lab.submit(*batch)
+    assert [answer.id for answer in answers] == [sent.id for sent in batch]
+    assert [answer.answer for answer in answers] == [
+        SubmitAnswer.CREATED,
+        SubmitAnswer.EXISTING,
+        SubmitAnswer.CREATED,
+        SubmitAnswer.MISMATCH,
+        SubmitAnswer.CREATED,
+    ]
+
+
+def test_a_thousand_tasks_go_in_one_batch(lab: Lab) -> None:
+    ids = lab.send_many(1000)
+    assert set(lab.statuses(ids)) == {TaskStatus.PENDING}
+
+
+@pytest.mark.parametrize("status", sorted(TaskStatus))
+def test_a_repeated_send_is_one_task_whatever_became_of_it(lab: Lab, status: TaskStatus) -> None:
+    sent = submission(queue_name="here")
+    lab.reach(
+        status, **{f.name: getattr(sent, f.name) for f in fields(sent) if f.name in ("id", "args")}
+    )
+    before = lab.contents()
+    (answer,) = lab.submit(sent)
+    assert (answer.id, answer.answer) == (sent.id, SubmitAnswer.EXISTING)
+    assert lab.contents() == before
+
+
+def test_a_completed_task_does_not_run_twice_because_its_send_was_repeated(lab: Lab) -> None:
+    sent = submission()
+    lab.submit(sent)
+    lab.complete(lab.run_again(sent.id))
+    lab.submit(sent)
+    assert lab.claim().tasks == []
+    assert lab.status(sent.id) in TASK_TERMINAL_STATES
+
+
+def test_the_same_id_with_another_payload_is_a_mismatch_and_changes_nothing(lab: Lab) -> None:
+    sent = submission()
+    lab.submit(sent)
+    before = lab.contents()
+    (answer,) = lab.submit(replace(sent, args="[2]", enqueue_sha="sha-2"))
+    assert (answer.id, answer.answer) == (sent.id, SubmitAnswer.MISMATCH)
+    assert lab.contents() == before
+
+
+def test_the_same_send_twice_in_one_batch_is_one_task(lab: Lab) -> None:
+    sent = submission()
+    answers = lab.submit(sent, sent, replace(sent, enqueue_sha="other"))
+    assert [answer.answer for answer in answers] == [
+        SubmitAnswer.CREATED,
+        SubmitAnswer.EXISTING,
+        SubmitAnswer.MISMATCH,
+    ]
+    assert len(lab.claim().tasks) == 1
+
+
+def test_a_send_that_is_repeated_after_a_delete_makes_a_new_task(lab: Lab) -> None:
+    case = lab.reach(TaskStatus.COMPLETED)
+    lab.sql("DELETE FROM holdfast_tasks WHERE id = :id", id=case.id)
+    (answer,) = lab.submit(submission(id=case.id))
+    assert answer.answer is SubmitAnswer.CREATED

@@ -1,0 +1,175 @@
+"""Unique keys: one live task per key, and what a second send may do about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast.core.ending import Failed
+from holdfast.core.errors import UniqueConflict
+from holdfast.core.identity import new_id
+from holdfast.core.policy import Policy
+from holdfast.core.records import OnConflict, SubmitAnswer, Submitted
+from holdfast.core.retry import Retry
+from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
+from holdfast.store import operate
+from tests.support.stores import MORNING, SECOND, Lab
+from tests.support.verbs import BOOM, submission
+
+SLOT = "t:key"
+LIVE = sorted(set(TaskStatus) - TASK_TERMINAL_STATES)
+
+
+def send(lab: Lab, on_conflict: OnConflict = "return", **fields: Any) -> Submitted:
+    (answer,) = lab.submit(submission(unique_slot=SLOT, on_conflict=on_conflict, **fields))
+    return answer
+
+
+@pytest.mark.parametrize("status", LIVE)
+def test_a_live_task_holds_its_key(lab: Lab, status: TaskStatus) -> None:
+    holder = lab.reach(status, unique_slot=SLOT)
+    before = lab.contents()
+    assert send(lab) == Submitted(holder.id, SubmitAnswer.EXISTING)
+    assert lab.contents() == before
+
+
+@pytest.mark.parametrize("status", sorted(TASK_TERMINAL_STATES))
+def test_an_ended_task_has_freed_its_key(lab: Lab, status: TaskStatus) -> None:
+    ended = lab.reach(status, unique_slot=SLOT)
+    assert lab.task(ended.id).unique_slot is None
+    assert lab.task(ended.id).unique_key == SLOT
+    answer = send(lab)
+    assert answer.answer is SubmitAnswer.CREATED
+    assert answer.id != ended.id
+
+
+def test_a_retry_keeps_the_key(lab: Lab) -> None:
+    task = lab.running(unique_slot=SLOT, max_retries=1)
+    lab.end(task, Failed(BOOM, listed=True), Policy(retry=Retry(1, delay=60)))
+    assert send(lab) == Submitted(task.id, SubmitAnswer.EXISTING)
+
+
+def test_other_keys_are_free(lab: Lab) -> None:
+    send(lab)
+    (answer,) = lab.submit(submission(unique_slot="t:other"))
+    assert answer.answer is SubmitAnswer.CREATED
+
+
+def test_a_repeated_send_of_the_holder_itself_is_a_repetition_not_a_conflict(lab: Lab) -> None:
+    sent = submission(unique_slot=SLOT, on_conflict="raise")
+    assert lab.submit(sent) == [Submitted(sent.id, SubmitAnswer.CREATED)]
+    assert lab.submit(sent) == [Submitted(sent.id, SubmitAnswer.EXISTING)]
+
+
+def test_raise_names_the_holder(lab: Lab) -> None:
+    holder = send(lab)
+    assert send(lab, "raise") == Submitted(holder.id, SubmitAnswer.CONFLICT)
+
+
+def test_of_two_in_one_batch_the_second_meets_the_first(lab: Lab) -> None:
+    batch = [submission(unique_slot=SLOT) for _ in range(3)]
+    answers = lab.submit(*batch, submission())
+    created = [answer for answer in answers[:3] if answer.answer is SubmitAnswer.CREATED]
+    assert len(created) == 1
+    assert {answer.id for answer in answers[:3]} == {created[0].id}
+    assert answers[3].answer is SubmitAnswer.CREATED
+
+
+# replace: another payload, same task, same place.
+
+
+@pytest.mark.parametrize("status", [TaskStatus.PENDING, TaskStatus.SCHEDULED])
+def test_replace_gives_a_task_that_has_not_started_another_payload(
+    lab: Lab, status: TaskStatus
+) -> None:
+    holder = lab.reach(status, unique_slot=SLOT, good_until=MORNING + 100 * SECOND)
+    before = lab.task(holder.id)
+    lab.clock.advance(5)
+    until = MORNING + 200 * SECOND
+    answer = send(
+        lab,
+        "replace",
+        args="[2]",
+        kwargs='{"k":2}',
+        enqueue_sha="sha-2",
+        tags='["b"]',
+        max_retries=5,
+        good_until=until,
+    )
+    after = lab.task(holder.id)
+    assert answer == Submitted(holder.id, SubmitAnswer.REPLACED)
+    assert (after.args, after.kwargs, after.enqueue_sha) == ("[2]", '{"k":2}', "sha-2")
+    assert (after.tags, after.max_retries) == ('["b"]', 5)
+    assert after.good_until == after.expire_at == until
+    assert (after.status, after.enqueued_at) == (before.status, before.enqueued_at)
+
+
+def test_replace_leaves_a_task_that_has_started_before(lab: Lab) -> None:
+    task = lab.running(unique_slot=SLOT, max_retries=1)
+    lab.end(task, Failed(BOOM, listed=True), Policy(retry=Retry(1)))
+    assert lab.status(task.id) is TaskStatus.PENDING
+    before = lab.contents()
+    assert send(lab, "replace", args="[2]") == Submitted(task.id, SubmitAnswer.EXISTING)
+    assert lab.contents() == before
+
+
+# debounce: the same task, later.
+
+
+@pytest.mark.parametrize("status", [TaskStatus.PENDING, TaskStatus.SCHEDULED])
+def test_debounce_moves_the_task_to_the_new_time(lab: Lab, status: TaskStatus) -> None:
+    holder = lab.reach(status, unique_slot=SLOT, args="[1]")
+    now = lab.clock.advance(5)
+    answer = send(lab, "debounce", delay_us=30 * SECOND, args="[2]")
+    after = lab.task(holder.id)
+    assert answer == Submitted(holder.id, SubmitAnswer.DEBOUNCED)
+    assert after.status is TaskStatus.SCHEDULED
+    assert after.run_at == after.due_at == after.enqueued_at == now + 30 * SECOND
+    assert after.args == "[1]"
+
+
+def test_debounce_to_a_fixed_time(lab: Lab) -> None:
+    holder = send(lab, delay_us=SECOND)
+    send(lab, "debounce", run_at=MORNING + 77 * SECOND)
+    assert lab.task(holder.id).due_at == MORNING + 77 * SECOND
+
+
+@pytest.mark.parametrize("on_conflict", ["replace", "debounce"])
+@pytest.mark.parametrize("status", [TaskStatus.WAITING, TaskStatus.CLAIMED, TaskStatus.RUNNING])
+def test_a_task_that_waits_or_runs_is_left_alone(
+    lab: Lab, status: TaskStatus, on_conflict: OnConflict
+) -> None:
+    holder = lab.reach(status, unique_slot=SLOT)
+    before = lab.contents()
+    assert send(lab, on_conflict, delay_us=9).id == holder.id
+    assert lab.contents() == before
+
+
+# resubmit takes the key again.
+
+
+def test_resubmit_takes_the_key_again(lab: Lab) -> None:
+    ended = lab.reach(TaskStatus.FAILED, unique_slot=SLOT)
+    lab.run(operate.resubmit([ended.id]))
+    assert lab.task(ended.id).unique_slot == SLOT
+    assert send(lab) == Submitted(ended.id, SubmitAnswer.EXISTING)
+
+
+def test_resubmit_of_a_task_whose_key_is_taken_is_a_conflict_and_writes_nothing(lab: Lab) -> None:
+    ended = lab.reach(TaskStatus.FAILED, unique_slot=SLOT)
+    other = lab.reach(TaskStatus.FAILED)
+    holder = send(lab)
+    before = lab.contents()
+    with pytest.raises(UniqueConflict) as caught:
+        lab.run(operate.resubmit([other.id, ended.id]))
+    assert caught.value.task_id.bytes == holder.id
+    assert lab.contents() == before
+
+
+def test_two_ended_tasks_of_one_key_cannot_both_be_resubmitted(lab: Lab) -> None:
+    ended = [lab.reach(TaskStatus.CANCELLED, unique_slot=SLOT).id for _ in range(2)]
+    with pytest.raises(UniqueConflict):
+        lab.run(operate.resubmit(ended))
+    assert lab.statuses(ended) == [TaskStatus.CANCELLED] * 2
+    assert lab.run(operate.resubmit([ended[1], new_id()]))[ended[1]]

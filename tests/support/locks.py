@@ -1,0 +1,30 @@
+"""Rows held by another transaction, as by a worker that is just committing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from uuid import UUID
+
+import psycopg
+from psycopg import sql
+
+from tests.support.stores import Lab
+
+
+@contextmanager
+def locked_rows(
+    lab: Lab, keys: Sequence[bytes], *, table: str = "tasks", key: str = "id"
+) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    """Hold these rows of a PostgreSQL lab in a transaction that is open meanwhile."""
+    settings = lab.store.settings
+    with psycopg.connect(settings.address) as connection:
+        connection.execute(
+            sql.SQL("SELECT FROM {} WHERE {} = ANY (%s) FOR UPDATE").format(
+                sql.Identifier(settings.schema or "public", f"holdfast_{table}"),
+                sql.Identifier(key),
+            ),
+            [[UUID(bytes=key) for key in keys]],
+        )
+        yield connection
+        connection.rollback()
