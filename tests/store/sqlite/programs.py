@@ -6,6 +6,7 @@ A program prints a line when it has come somewhere and reads a line before it go
 from __future__ import annotations
 
 import os
+import resource
 import sqlite3
 import sys
 import time
@@ -13,7 +14,7 @@ from collections.abc import Callable
 
 import apsw
 
-from holdfast.core.errors import HoldfastError
+from holdfast.core.errors import HoldfastError, StoreUnavailable
 from holdfast.store.op import Channel
 from holdfast.store.settings import parse_url
 from holdfast.store.sqlite import turnstile
@@ -84,7 +85,6 @@ def drain(path: str, seconds: str, rows: str) -> None:
     """Write batches as fast as it goes; at the end say how many."""
     store = open_store(path)
     store.run(verbs.count())
-    batch = [(os.urandom(16), "x" * 100, 1)] * 0
     say("ready")
     hear()
     end = time.monotonic() + float(seconds)
@@ -123,6 +123,24 @@ def lowly(path: str) -> None:
         say("written")
 
 
+def fill_disk(path: str) -> None:
+    """Write until the disk fails, then give it space and go on."""
+    store = open_store(path)
+    store.run(verbs.make())
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (256 * 1024, hard))
+    acknowledged = 0
+    try:
+        while True:
+            store.run(verbs.put("x" * 5_000))
+            acknowledged += 1
+    except StoreUnavailable as error:
+        say(type(error).__name__, error.retryable, error.commit_unknown, error)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    store.run(verbs.put("after"))
+    say(acknowledged, store.run(verbs.count()))
+
+
 def race_to_open(path: str) -> None:
     """Open a file that may not be there yet, together with others."""
     say("ready")
@@ -145,6 +163,7 @@ PROGRAMS: dict[str, Callable[..., None]] = {
         drain,
         listen,
         lowly,
+        fill_disk,
         race_to_open,
     )
 }

@@ -5,6 +5,7 @@ import signal
 import stat
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -143,7 +144,9 @@ def test_the_waiting_thread_goes_when_it_is_idle(
     turns.enter(10)
     turns.leave()
 
-    eventually(lambda: not _ushers())
+    usher = turns._usher
+    assert usher is not None
+    eventually(lambda: usher._thread is None)
 
     again = start("hold_turn", turns.path)
     assert again.hear() == "in"
@@ -192,13 +195,63 @@ def test_side_files_are_open_to_those_who_may_write(path: Path, database: int, s
         assert stat.S_IMODE(Path(name).stat().st_mode) == side
 
 
-def _ushers() -> list[threading.Thread]:
-    return [t for t in threading.enumerate() if t.name == "holdfast-turnstile"]
-
-
 def _hear_within(child: object, seconds: float) -> None:
     import select
 
     process = child._process  # type: ignore[attr-defined]
     ready, _, _ = select.select([process.stdout], [], [], seconds)
     assert ready
+
+
+class Interrupted(Exception):
+    """What our signal handler raises in the middle of anything."""
+
+
+@pytest.fixture
+def alarm() -> Iterator[Callable[[float], None]]:
+    """Raise `Interrupted` in this thread after so many seconds."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+
+    def after(seconds: float) -> None:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    yield after
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_an_interrupted_wait_leaves_the_line(
+    turns: Turnstile, start: Start, alarm: Callable[[float], None]
+) -> None:
+    first = start("hold_turn", turns.path)
+    assert first.hear() == "in"
+    alarm(0.05)
+    with pytest.raises(Interrupted):
+        turns.enter(30)
+
+    first.tell()
+    assert first.hear() == "out"
+    assert start("hold_turn", turns.path).hear() == "in"
+
+
+def test_interrupted_anywhere_no_turn_is_kept(
+    turns: Turnstile, start: Start, alarm: Callable[[float], None]
+) -> None:
+    turns.enter(1)
+    turns.leave()
+    for number in range(300):
+        try:
+            alarm(1e-6 + number % 50 * 1e-6)
+            turns.enter(30)
+            alarm(0)
+            turns.leave()
+        except Interrupted:
+            # Either it was not entered, or it was and is left now.
+            if turns._line._owner is not None:
+                turns.leave()
+
+    assert start("hold_turn", turns.path).hear() == "in"

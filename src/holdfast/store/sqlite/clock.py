@@ -22,7 +22,7 @@ _WORTH_A_WARNING = 60 * _SECOND
 _log = logging.getLogger("holdfast.store.sqlite")
 
 _EXISTS = "SELECT 1 FROM sqlite_schema WHERE name = 'holdfast_meta' AND type = 'table'"
-_EXCHANGE = """
+_STORE = """
     INSERT INTO holdfast_meta (name, at) VALUES ('clock', ?1)
     ON CONFLICT (name) DO UPDATE SET at = max(coalesce(at, 0), excluded.at)
     RETURNING at
@@ -37,9 +37,10 @@ class Clock:
         self._machine = machine or _machine
         self._mutex = threading.Lock()
         self._latest = 0
-        self._exchanged = -_SECOND
-        self._exchanged_real = float("-inf")
-        self._stored = False
+        self._looked_at = float("-inf")
+        self._stored = -_SECOND
+        self._has_place = False
+        self._warned = False
         forks.join(self)
 
     def now(self) -> int:
@@ -49,30 +50,38 @@ class Clock:
                 self._latest = read
             return self._latest
 
-    def exchange(self, connection: Connection) -> int:
-        """Begin a write transaction: the time it has, exchanged with the others' if it is due.
+    def begin(self, connection: Connection) -> int:
+        """The time of a write transaction, not before what others have stored.
 
-        Due by the clock itself, and by real time for when the clock stands still.
+        They are asked about once a second: by the clock itself, and by real time for when
+        the clock stands still.
         """
         now = self.now()
         real = time.monotonic()
-        if now - self._exchanged < _SECOND and real - self._exchanged_real < 1.0:
+        if now - self._stored < _SECOND and real - self._looked_at < 1.0:
             return now
-        if not self._has_place(connection):
-            return now
-        ((stored,),) = connection.execute(_EXCHANGE, (now,))
-        self._learn(stored)
-        self._exchanged = stored
-        self._exchanged_real = real
+        self._looked_at = real
+        self.recall(connection)
         return self.now()
 
+    def end(self, connection: Connection, now: int) -> None:
+        """Store the time of a transaction that has written, if the last one is a second old.
+
+        Only then: a worker that asks for tasks and finds none must not write to the disk.
+        """
+        if now - self._stored >= _SECOND and self._has_place:
+            ((self._stored,),) = connection.execute(_STORE, (now,))
+
     def recall(self, connection: Connection) -> None:
-        """Learn the time stored, without writing; at the opening of a file."""
-        self._stored = False
-        if self._has_place(connection):
+        """Learn the time that others have stored."""
+        # The table is absent before the first migration, and in a file that was replaced.
+        self._has_place = bool(connection.execute(_EXISTS))
+        if self._has_place:
             for (stored,) in connection.execute(_READ):
-                self._learn(stored or 0)
-                self._warn(stored or 0)
+                self._stored = stored or 0
+                with self._mutex:
+                    self._latest = max(self._latest, self._stored)
+                self._warn()
 
     def before_fork(self) -> None:
         """Nothing to close."""
@@ -81,18 +90,10 @@ class Clock:
         if in_child:
             self._mutex = threading.Lock()
 
-    def _has_place(self, connection: Connection) -> bool:
-        # Absent only before the first migration.
-        self._stored = self._stored or bool(connection.execute(_EXISTS))
-        return self._stored
-
-    def _learn(self, stored: int) -> None:
-        with self._mutex:
-            self._latest = max(self._latest, stored)
-
-    def _warn(self, stored: int) -> None:
-        behind = stored - self._machine()
-        if behind > _WORTH_A_WARNING:
+    def _warn(self) -> None:
+        behind = self._stored - self._machine()
+        if behind > _WORTH_A_WARNING and not self._warned:
+            self._warned = True
             _log.warning(
                 "the machine's clock is %d s behind the last time stored in the database, so "
                 "time stands still for that long; if the stored time is the wrong one, stop all "

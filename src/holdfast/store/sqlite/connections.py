@@ -43,7 +43,7 @@ class Connections:
         self._file: library.Identity | None = None
         self._files: dict[Connection, library.Identity] = {}
         self._looked = 0.0
-        self._changed = threading.Condition(threading.Lock())
+        self._changed = threading.Condition(threading.RLock())
         self._inside: set[int] = set()
         self._shut = False
         self._closed = False
@@ -85,7 +85,8 @@ class Connections:
         """The writing connection, for whoever has the turn; give it back soon."""
         self._go_in()
         try:
-            connection, self._writer = self._writer, None
+            with self._changed:
+                connection, self._writer = self._writer, None
             return connection or self._open("PRAGMA busy_timeout = 0")
         except BaseException:
             self._go_out()
@@ -93,9 +94,11 @@ class Connections:
 
     def give_writer(self, connection: Connection) -> None:
         try:
-            if self._is_good(connection) and self._writer is None:
-                self._writer = connection
-            else:
+            with self._changed:
+                kept = self._is_good(connection) and self._writer is None
+                if kept:
+                    self._writer = connection
+            if not kept:
                 self._close(connection)
         finally:
             self._go_out()
@@ -106,9 +109,9 @@ class Connections:
             return self.take_writer()
         self._go_in(reading=True, timeout=timeout)
         try:
-            if self._readers:
-                return self._readers.pop()
-            return self._open("PRAGMA query_only = 1")
+            with self._changed:
+                connection = self._readers.pop() if self._readers else None
+            return connection or self._open("PRAGMA query_only = 1")
         except BaseException:
             self._go_out(reading=True)
             raise
@@ -118,9 +121,11 @@ class Connections:
             self.give_writer(connection)
             return
         try:
-            if self._is_good(connection):
-                self._readers.append(connection)
-            else:
+            with self._changed:
+                kept = self._is_good(connection)
+                if kept:
+                    self._readers.append(connection)
+            if not kept:
                 self._close(connection)
         finally:
             self._go_out(reading=True)
@@ -132,14 +137,17 @@ class Connections:
         with self._watching:
             self._go_in()
             try:
-                watcher, self._watcher = self._watcher, None
+                with self._changed:
+                    watcher, self._watcher = self._watcher, None
                 if watcher is None:
                     watcher = self._open("PRAGMA query_only = 1")
                     self._watchers += 1
                 ((version,),) = watcher.execute("PRAGMA data_version")
-                if self._is_good(watcher):
-                    self._watcher = watcher
-                else:
+                with self._changed:
+                    kept = self._is_good(watcher)
+                    if kept:
+                        self._watcher = watcher
+                if not kept:
                     self._close(watcher)
                 # Numbers of two connections cannot be compared.
                 return self._watchers, version
@@ -161,7 +169,7 @@ class Connections:
 
     def after_fork(self, *, in_child: bool) -> None:
         if in_child:
-            self._changed = threading.Condition(threading.Lock())
+            self._changed = threading.Condition(threading.RLock())
             self._start_in_child()
         with self._changed:
             self._shut = False

@@ -40,6 +40,11 @@ class Connection(Protocol):
     @property
     def in_transaction(self) -> bool: ...
 
+    @property
+    def total_changes(self) -> int:
+        """Rows written through this connection so far."""
+        ...
+
     def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]: ...
 
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> list[Row]:

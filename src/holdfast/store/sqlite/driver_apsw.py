@@ -33,6 +33,10 @@ class ApswConnection:
     def in_transaction(self) -> bool:
         return self._raw.in_transaction
 
+    @property
+    def total_changes(self) -> int:
+        return self._raw.total_changes()
+
     def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         try:
             return self._cursor.execute(sql, parameters).fetchall()

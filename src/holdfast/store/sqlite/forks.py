@@ -26,7 +26,7 @@ class Member(Protocol):
 
 
 _members: weakref.WeakSet[Member] = weakref.WeakSet()
-_mutex = threading.Lock()
+_mutex = threading.RLock()
 _one_fork = threading.Lock()
 _prepared: list[Member] = []
 _pid = os.getpid()
@@ -67,7 +67,7 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     global _mutex, _one_fork, _pid
-    _mutex, _one_fork = threading.Lock(), threading.Lock()
+    _mutex, _one_fork = threading.RLock(), threading.Lock()
     _pid = os.getpid()
     _after(in_child=True)
 

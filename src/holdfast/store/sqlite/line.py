@@ -26,34 +26,21 @@ class Line:
 
     def acquire(self, timeout: float) -> bool:
         me = get_ident()
-        with self._mutex:
-            if self._owner is None:
-                self._owner = me
-                return True
-            if self._owner == me:
-                raise StoreError(
-                    "this thread is in the middle of another operation on the same database; "
-                    "a signal handler or a destructor that interrupted it must not use the store"
-                )
-            ticket = threading.Lock()
-            ticket.acquire()
-            self._waiting.append((me, ticket))
+        if self._owner == me:
+            raise StoreError(
+                "this thread is in the middle of another operation on the same database; "
+                "a signal handler or a destructor that interrupted it must not use the store"
+            )
         try:
-            called = ticket.acquire(timeout=max(0.0, timeout))
+            return self._acquire(me, timeout)
         except BaseException:
-            if not self._step_out(me, ticket):
-                self.release()
+            # Interrupted, perhaps with the line already ours.
+            self._step_out(me)
             raise
-        # Called and out of time at once: the line is ours all the same.
-        return called or not self._step_out(me, ticket)
 
     def release(self) -> None:
         with self._mutex:
-            if self._waiting:
-                self._owner, ticket = self._waiting.popleft()
-                ticket.release()
-            else:
-                self._owner = None
+            self._next()
 
     def reset(self) -> None:
         """In a forked child: whoever held it or waited for it is not here."""
@@ -61,10 +48,32 @@ class Line:
         self._owner = None
         self._waiting.clear()
 
-    def _step_out(self, me: int, ticket: threading.Lock) -> bool:
+    def _acquire(self, me: int, timeout: float) -> bool:
         with self._mutex:
-            try:
-                self._waiting.remove((me, ticket))
-            except ValueError:
-                return False
+            if self._owner is None:
+                self._owner = me
+                return True
+            ticket = threading.Lock()
+            ticket.acquire()
+            self._waiting.append((me, ticket))
+        if ticket.acquire(timeout=max(0.0, timeout)):
             return True
+        with self._mutex:
+            if self._owner == me:
+                # Called and out of time at once.
+                return True
+            self._waiting.remove((me, ticket))
+            return False
+
+    def _step_out(self, me: int) -> None:
+        with self._mutex:
+            self._waiting = deque(place for place in self._waiting if place[0] != me)
+            if self._owner == me:
+                self._next()
+
+    def _next(self) -> None:
+        if self._waiting:
+            self._owner, ticket = self._waiting.popleft()
+            ticket.release()
+        else:
+            self._owner = None

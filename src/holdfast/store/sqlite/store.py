@@ -235,8 +235,11 @@ class SqliteStore:
     def _transact(self, connection: Connection, work: Work[T]) -> T:
         process = forks.this_process()
         try:
-            session = Session(connection, self._binder, self.clock.exchange(connection))
-            value = work(session, connection)
+            now = self.clock.begin(connection)
+            before = connection.total_changes
+            value = work(Session(connection, self._binder, now), connection)
+            if connection.total_changes != before:
+                self.clock.end(connection, now)
             if process != forks.settle():
                 raise StoreError("the process was forked inside a transaction; it is the parent's")
             connection.commit()

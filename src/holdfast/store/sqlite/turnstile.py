@@ -99,10 +99,9 @@ class Turnstile:
         if not self._line.acquire(timeout):
             raise self._late(timeout, "other threads of this process")
         try:
-            usher = self._usher
-            if usher is None:
-                usher = self._usher = _Usher(self.path)
-            if not usher.try_enter() and not usher.wait(deadline - monotonic()):
+            if self._usher is None:
+                self._usher = _Usher(self.path)
+            if not self._usher.enter(deadline):
                 raise self._late(timeout, _who(self.path))
         except OSError as error:
             self._line.release()
@@ -114,9 +113,11 @@ class Turnstile:
             raise
 
     def leave(self) -> None:
-        if self._usher is not None:
-            self._usher.leave()
-        self._line.release()
+        try:
+            if self._usher is not None:
+                self._usher.leave()
+        finally:
+            self._line.release()
 
     def before_fork(self) -> None:
         """Nothing: locks belong to the parent, whose descriptors the child closes."""
@@ -185,24 +186,35 @@ class _Usher:
         self._has_turn = False
         self._error: OSError | None = None
 
-    def try_enter(self) -> bool:
+    def enter(self, deadline: float) -> bool:
+        """Take both locks; False when they could not be had in time."""
+        try:
+            return self._try() or self._wait(deadline - monotonic())
+        except BaseException:
+            # Interrupted: whatever was taken by then must not be kept. (A wait that is still
+            # under way gives its locks back itself.)
+            if not self._waiting:
+                self._has_turn = False
+                flock(self._turn, _FREE)
+                flock(self._lock, _FREE)
+            raise
+
+    def _try(self) -> bool:
         """Take both locks if nobody is before us."""
         if self._waiting:
             return False
         try:
             flock(self._turn, _EXCLUSIVE | _AT_ONCE)
-        except BlockingIOError:
-            return False
-        try:
+            self._has_turn = True
             flock(self._lock, _EXCLUSIVE | _AT_ONCE)
         except BlockingIOError:
-            # Next in turn already; the wait goes on from here.
-            self._has_turn = True
+            # If it was the second, we are next in turn already; the wait goes on from there.
             return False
+        self._has_turn = False
         flock(self._turn, _FREE)
         return True
 
-    def wait(self, timeout: float) -> bool:
+    def _wait(self, timeout: float) -> bool:
         """Wait for both locks; False when it took too long."""
         with self._mutex:
             self._wanted = True
@@ -210,13 +222,17 @@ class _Usher:
                 self._waiting = True
                 self._ask()
         try:
-            if self._granted.acquire(timeout=max(0.0, timeout)):
-                return self._answer()
+            granted = self._granted.acquire(timeout=max(0.0, timeout))
         except BaseException:
-            if not self._give_up():
-                self.leave()
+            self._give_up()
             raise
-        return not self._give_up() and self._answer()
+        # Granted and out of time at once: it is ours all the same.
+        if not granted and self._give_up():
+            return False
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return True
 
     def leave(self) -> None:
         flock(self._lock, _FREE)
@@ -228,12 +244,6 @@ class _Usher:
     def __del__(self) -> None:
         # A thread that still waits holds a reference, so nobody uses the descriptors here.
         self.close()
-
-    def _answer(self) -> bool:
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-        return True
 
     def _give_up(self) -> bool:
         """Stop wanting; False if the turn has come in this very moment."""
