@@ -8,24 +8,33 @@ do not know each other.
 from __future__ import annotations
 
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Final, Protocol
 
-__all__ = ["Lineage", "running"]
+__all__ = ["Lineage", "Running", "current", "running"]
 
 
-class Lineage(Protocol):
+@dataclass(frozen=True, slots=True)
+class Lineage:
     """The running task, seen from what it sends."""
 
-    @property
-    def task_id(self) -> bytes: ...
+    task_id: bytes
+    root_id: bytes
+    """The task with which it all began: its own id, if nobody sent it from a task."""
+    trace_context: str | None
+
+
+class Running(Protocol):
+    """Whatever stands for the running task."""
 
     @property
-    def root_id(self) -> bytes:
-        """The task with which it all began: its own id, if nobody sent it from a task."""
-        ...
-
-    @property
-    def trace_context(self) -> str | None: ...
+    def lineage(self) -> Lineage: ...
 
 
-running: Final[ContextVar[Lineage | None]] = ContextVar("holdfast_running", default=None)
+running: Final[ContextVar[Running | None]] = ContextVar("holdfast_running", default=None)
+
+
+def current() -> Lineage | None:
+    """The lineage of what is sent here and now; None outside a task."""
+    task = running.get()
+    return None if task is None else task.lineage

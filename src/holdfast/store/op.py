@@ -93,6 +93,7 @@ class Column(Enum):
     BIGINT = "bigint"
     BOOL = "bool"
     TIME = "time"
+    BYTES = "bytes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,20 @@ from psycopg.types.numeric import (
     Int8BinaryLoader,
     IntLoader,
 )
-from psycopg.types.string import ByteaBinaryLoader, StrBinaryDumper, TextBinaryLoader, TextLoader
+from psycopg.types.string import (
+    ByteaBinaryLoader,
+    ByteaLoader,
+    StrBinaryDumper,
+    TextBinaryLoader,
+    TextLoader,
+)
 
 from holdfast.store.op import At
 from holdfast.store.postgres.arrays import (
     UNIX_EPOCH_US,
     BinaryArray,
     BoolArray,
+    BytesArray,
     Int4Array,
     Int8Array,
     TextArray,
@@ -133,7 +140,8 @@ def _adapters() -> AdaptersMap:
     known.register_dumper(float, FloatBinaryDumper)
     known.register_dumper(str, StrBinaryDumper)
     known.register_dumper(Jsonb, _JsonbDumper)
-    for kind in (UuidArray, TextArray, Int4Array, Int8Array, BoolArray, TimeArray):
+    kinds = (UuidArray, TextArray, Int4Array, Int8Array, BoolArray, TimeArray, BytesArray)
+    for kind in kinds:
         known.register_dumper(
             kind, type(f"_{kind.__name__}Dumper", (_EncodedDumper,), {"oid": kind.oid})
         )
@@ -142,6 +150,7 @@ def _adapters() -> AdaptersMap:
     # globally changes what the rows look like. `bytea` is the fastest way to 16 bytes.
     loaders: dict[str, tuple[type[Any], type[Any]]] = {
         "uuid": (ByteaBinaryLoader, _IdTextLoader),
+        "bytea": (ByteaBinaryLoader, ByteaLoader),
         "timestamptz": (_AtLoader, _AtTextLoader),
         "bool": (BoolBinaryLoader, BoolLoader),
         "int2": (Int2BinaryLoader, IntLoader),

@@ -81,6 +81,13 @@ class TimeArray(BinaryArray):
     oid, element_oid = 1185, 1184
 
 
+class BytesArray(BinaryArray):
+    """`bytea[]`."""
+
+    __slots__ = ()
+    oid, element_oid = 1001, 17
+
+
 class Encoder:
     """Encodes arrays of one type.
 
@@ -174,6 +181,8 @@ bools = Encoder(BoolArray, 1, {True: b"\x01", False: b"\x00"}.__getitem__)
 """`bool[]`."""
 times = Encoder(TimeArray, 8, encode_time)
 """`timestamptz[]` of microseconds since 1970."""
+bytea = Encoder(BytesArray, None, None)
+"""`bytea[]`."""
 
 ENCODERS = {
     Column.UUID: uuids,
@@ -183,5 +192,6 @@ ENCODERS = {
     Column.BIGINT: bigints,
     Column.BOOL: bools,
     Column.TIME: times,
+    Column.BYTES: bytea,
 }
 """How each column of a `Table` is encoded."""

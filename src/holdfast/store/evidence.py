@@ -1,0 +1,200 @@
+"""What running tasks leave behind: notes, checkpoints, output and logs.
+
+Owns every write about a run that is not its end. All of them are fenced by the run's own
+token; a batch answers with the keys that it met. None touches a column of an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from holdfast.core.status import TaskStatus
+from holdfast.store import rows
+from holdfast.store.op import (
+    At,
+    Changes,
+    Column,
+    Key,
+    Keys,
+    Statement,
+    Steps,
+    Table,
+    alone,
+    reads,
+    writes,
+)
+
+LONGEST_OUTPUT = 1_048_576
+"""Characters of a generator's output that are kept."""
+MOST_PARTS = 1_000
+_ANY_ATTEMPT = 2**31 - 1
+
+
+class Checkpoint(NamedTuple):
+    """The stored value of a step, as JSON; None if it has not been made."""
+
+    value: str | None
+
+
+@reads
+def read_checkpoint(key: Key, token: bytes, name: str) -> Steps[Checkpoint | None]:
+    """The value of one step of a running task; None if the claim is lost."""
+    found = yield Statement("read_checkpoint", {"key": key, "token": token, "name": name})
+    return Checkpoint(found[0][0]) if found else None
+
+
+@alone
+def write_checkpoint(key: Key, token: bytes, name: str, value: str) -> Steps[bool]:
+    """Keep the value of one step of a running task; False if the claim is lost."""
+    found = yield Statement(
+        "write_checkpoint", {"key": key, "token": token, "name": name, "value": value}
+    )
+    return bool(found)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskNote:
+    """What one running task says about itself; None leaves things as they are."""
+
+    key: Key
+    token: bytes
+    progress: str | None = None
+    stage: str | None = None
+    meta: str | None = None
+    """A stage comes with its own meta, or with none."""
+    heartbeat: bool = False
+    output: str | None = None
+    """Appended to what there is."""
+
+
+@alone
+def write_notes(notes: Sequence[TaskNote]) -> Steps[set[Key]]:
+    """Write notes, one for each task; the keys of the tasks that were met."""
+    changed = yield Statement(
+        "write_notes",
+        {
+            "changes": Changes(
+                [
+                    (
+                        note.key,
+                        note.token,
+                        {
+                            "progress": note.progress,
+                            "stage": note.stage,
+                            "meta": note.meta,
+                            "beat": note.heartbeat,
+                            "output": note.output,
+                        },
+                    )
+                    for note in notes
+                ]
+            ),
+            "longest": LONGEST_OUTPUT,
+        },
+    )
+    return {_key(row[0]) for row in changed}
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """A piece of what one attempt printed; parts of an attempt are numbered by the writer."""
+
+    key: Key
+    token: bytes
+    attempt: int
+    part: int
+    data: bytes
+
+
+_LOG_COLUMNS = {
+    "key": Column.KEY,
+    "token": Column.UUID,
+    "attempt": Column.INT,
+    "part": Column.INT,
+    "data": Column.BYTES,
+}
+
+
+@writes
+def append_logs(parts: Sequence[LogPart]) -> Steps[set[tuple[Key, int, int]]]:
+    """Store parts of logs; (key, attempt, part) of those that were stored.
+
+    Good until the run has ended, and after that for the run that wrote the attempt row.
+    """
+    stored = yield Statement(
+        "append_logs",
+        table=Table(_LOG_COLUMNS, [(p.key, p.token, p.attempt, p.part, p.data) for p in parts]),
+    )
+    return {(_key(key), attempt, part) for key, attempt, part in stored}
+
+
+class Printed(NamedTuple):
+    """A stored piece of what an attempt printed."""
+
+    attempt: int
+    part: int
+    written_at: int
+    data: bytes
+
+
+@reads
+def read_log(
+    task_id: bytes,
+    *,
+    attempt: int | None = None,
+    after: tuple[int, int] = (0, -1),
+    parts: int = MOST_PARTS,
+) -> Steps[list[Printed]]:
+    """What a task printed (in one attempt, or all), from behind (attempt, part) on."""
+    if attempt is not None:
+        after = max(after, (attempt, -1))
+    found = yield Statement(
+        "read_log",
+        {
+            "id": task_id,
+            "after_attempt": after[0],
+            "after_part": after[1],
+            "last_attempt": _ANY_ATTEMPT if attempt is None else attempt,
+            "parts": parts,
+        },
+    )
+    return [Printed(*row) for row in found]
+
+
+class Output(NamedTuple):
+    """What a generator task has yielded so far."""
+
+    status: TaskStatus
+    attempt: int
+    text: str | None
+
+
+@reads
+def read_output(task_id: bytes) -> Steps[Output | None]:
+    """The output of a task; None if there is no such task."""
+    found = yield Statement("read_output", {"id": task_id})
+    return Output(TaskStatus(found[0][0]), *found[0][1:]) if found else None
+
+
+class PrunedLogs(NamedTuple):
+    """One page of the walk."""
+
+    removed: int
+    next: Key | None
+    """Where the next page starts; None when the walk is over."""
+
+
+@writes
+def prune_logs(after: Key | None = None, *, before: int, page: int = 500) -> Steps[PrunedLogs]:
+    """Forget, among one page of tasks, the logs last written to before `before`."""
+    found = yield Statement("old_logs", {"after": after, "before": At(before), "page": page})
+    old = [_key(key) for key, past in found if past]
+    if old:
+        yield Statement("drop_logs", {"keys": Keys(old)})
+    return PrunedLogs(len(old), _key(found[-1][0]) if len(found) == page else None)
+
+
+def _key(value: bytes | str | int) -> Key:
+    return value if type(value) is int else rows.uuid(value)  # type: ignore[arg-type]
