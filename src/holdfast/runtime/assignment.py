@@ -9,6 +9,7 @@ from holdfast.core.outcome import Outcome
 from holdfast.core.policy import Policy
 from holdfast.core.records import NO_USAGE, ClaimedTask, Usage
 from holdfast.runtime.wire import Job, Why
+from holdfast.store.evidence import LogPart, TaskNote
 
 if TYPE_CHECKING:
     from holdfast.runtime.pool.member import Member
@@ -66,5 +67,7 @@ class Finished:
     outcome: Outcome
     usage: Usage = NO_USAGE
     run_us: int = 0
+    note: TaskNote | None = None
+    printed: LogPart | None = None
     committed: bool = False
     """The code completed itself in its own transaction (`complete_in`); the row tells."""

@@ -27,6 +27,7 @@ from holdfast.runtime.costs import WINDOW_US, Costs
 from holdfast.runtime.options import MAX_BATCH, WorkerOptions
 from holdfast.runtime.pool.member import Member, State
 from holdfast.runtime.wire import Kind, KnownTask
+from holdfast.store.evidence import LogPart, TaskNote
 
 log = logging.getLogger("holdfast.worker")
 
@@ -194,6 +195,8 @@ class Desk:
         *,
         usage: Usage = NO_USAGE,
         run_us: int = 0,
+        note: TaskNote | None = None,
+        printed: LogPart | None = None,
         committed: bool = False,
     ) -> Assignment | None:
         """A run has ended: its child is free of it, and the finisher has it."""
@@ -207,7 +210,7 @@ class Desk:
             member.served += 1
         if run_us:
             self.costs.learn(assignment.task.task_name, run_us)
-        self.finished.append(Finished(assignment, outcome, usage, run_us, committed))
+        self.finished.append(Finished(assignment, outcome, usage, run_us, note, printed, committed))
         self.outcomes.notify()
         self.work.notify()
         return assignment

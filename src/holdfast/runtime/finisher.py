@@ -29,7 +29,7 @@ from holdfast.runtime.assignment import Finished
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.outage import Outage
 from holdfast.store import finish
-from holdfast.store.finish import Completion, Ending
+from holdfast.store.finish import NO_EXTRAS, Completion, Ending, Extras
 from holdfast.store.op import Key
 from holdfast.store.protocol import Store
 from holdfast.store.stats import Tally
@@ -71,10 +71,10 @@ class Finisher:
 
     def _write(self, batch: list[Finished], *, skip_locked: bool = False) -> None:
         completions, endings = self._decide(batch)
-        tallies = self._due_tallies()
+        extras = self._extras(batch)
         try:
             answers = self._store.attempt(
-                lambda: finish.finish(completions, endings, tallies, skip_locked=skip_locked)
+                lambda: finish.finish(completions, endings, extras, skip_locked=skip_locked)
             )
             if self._unsure:
                 answers = self._look_again(batch, answers)
@@ -86,7 +86,7 @@ class Finisher:
             return
         self._outage.over()
         self._unsure = False
-        if tallies:
+        if extras.tallies:
             self._tallies.clear()
             self._tallied_at = monotonic()
         self._settle(batch, answers)
@@ -155,10 +155,12 @@ class Finisher:
             **{field: getattr(tally, field) + 1}, run_us=tally.run_us + done.run_us
         )
 
-    def _due_tallies(self) -> list[Tally]:
-        if monotonic() - self._tallied_at < _TALLY_EVERY:
-            return []
-        return list(self._tallies.values())
+    def _extras(self, batch: Sequence[Finished]) -> Extras:
+        notes = [done.note for done in batch if done.note is not None]
+        logs = [done.printed for done in batch if done.printed is not None]
+        due = monotonic() - self._tallied_at >= _TALLY_EVERY
+        tallies = list(self._tallies.values()) if due else []
+        return Extras(notes, logs, tallies) if notes or logs or tallies else NO_EXTRAS
 
     def _away(self, batch: Sequence[Finished], error: StoreUnavailable) -> None:
         """Keep the outcomes and try again; the keeper decides when that has no sense any more."""

@@ -18,7 +18,7 @@ from holdfast.core.lifecycle import Verb
 from holdfast.core.outcome import Change
 from holdfast.core.records import BUSY, LOST, NO_USAGE, Answer, Landing, Usage
 from holdfast.core.status import TaskStatus
-from holdfast.store import rows, stats
+from holdfast.store import evidence, rows, stats
 from holdfast.store.claims import lockable
 from holdfast.store.dependents import Ended, ended_steps, resolve
 from holdfast.store.endings import CANCELLED
@@ -132,32 +132,48 @@ def end_steps(endings: Sequence[Ending], skip_locked: bool = False) -> Steps[dic
     return answers
 
 
+class Extras(NamedTuple):
+    """What is written together with the ends of runs."""
+
+    notes: Sequence[evidence.TaskNote] = ()
+    logs: Sequence[evidence.LogPart] = ()
+    tallies: Sequence[stats.Tally] = ()
+
+
+NO_EXTRAS = Extras()
+
+
 def finish(
     completions: Sequence[Completion],
     endings: Sequence[Ending],
-    tallies: Sequence[stats.Tally] = (),
+    extras: Extras = NO_EXTRAS,
     *,
     skip_locked: bool = False,
 ) -> Op[dict[Key, Landing]]:
     """Everything a worker has to write about ended runs, in one transaction."""
-    if not endings and not tallies:
+    if not endings and extras is NO_EXTRAS:
         return complete(completions, skip_locked=skip_locked)
-    return Op(_finish(completions, endings, tallies, skip_locked), Mode.WRITE, "finish")
+    return Op(_finish(completions, endings, extras, skip_locked), Mode.WRITE, "finish")
 
 
 def _finish(
     completions: Sequence[Completion],
     endings: Sequence[Ending],
-    tallies: Sequence[stats.Tally],
+    extras: Extras,
     skip_locked: bool,
 ) -> Steps[dict[Key, Landing]]:
     answers: dict[Key, Landing] = {}
+    # First what is fenced by the claims that are about to end.
+    if extras.notes:
+        yield from evidence.write_notes(extras.notes)
+    if extras.logs:
+        yield from evidence.append_logs(extras.logs)
     if completions:
         answers |= yield from _complete(completions, skip_locked)
     if endings:
         answers |= yield from end_steps(endings, skip_locked)
-    if tallies:
-        yield from stats.add(tallies)
+    if extras.tallies:
+        yield from stats.add(extras.tallies)
     return answers
 
 

@@ -35,6 +35,7 @@ from holdfast.runtime.desk import Desk
 from holdfast.runtime.pool.crew import Crew
 from holdfast.runtime.pool.member import Member, State
 from holdfast.runtime.wire import Why
+from holdfast.store.evidence import LogPart, TaskNote
 
 log = logging.getLogger("holdfast.worker")
 
@@ -47,13 +48,15 @@ class Evidence(Protocol):
     def printed(self, member: Member, data: bytes) -> None: ...
     def said(self, assignment: Assignment, data: bytes) -> None: ...
     def noted(self, assignment: Assignment, note: wire.Note) -> None: ...
-    def closed(self, assignment: Assignment) -> None: ...
+    def close(self, assignment: Assignment) -> tuple[TaskNote | None, LogPart | None]: ...
+    def gone(self, member: Member) -> None: ...
 
 
 class Relay(Protocol):
     """Who answers what code asks of the store."""
 
     def asked(self, member: Member, question: wire.Ask) -> None: ...
+    def listens(self, member: Member, message: wire.Listen) -> None: ...
     def gone(self, member: Member) -> None: ...
 
 
@@ -69,12 +72,14 @@ class Switchboard:
         evidence: Evidence,
         relay: Relay,
         stacked: Callable[[wire.Stacked], None],
+        told: Callable[[wire.Told], None],
         template_ended: Callable[[], None],
     ) -> None:
         self._desk = desk
         self._evidence = evidence
         self._relay = relay
         self._stacked = stacked
+        self._told = told
         self._template_ended = template_ended
         self._selector = selectors.DefaultSelector()
         self._bell, self._rope = os.pipe()
@@ -201,6 +206,7 @@ class Switchboard:
             self.crew.fill()
             self._desk.work.notify()
         self._relay.gone(member)
+        self._evidence.gone(member)
         os.close(member.output)
         member.close()
 
@@ -251,8 +257,12 @@ class Switchboard:
             with self._desk.lock:
                 for slot in message.slots:
                     self._desk.ended(slot, NotBegun())
-        else:
+        elif isinstance(message, wire.Listen):
+            self._relay.listens(member, message)
+        elif isinstance(message, wire.Stacked):
             self._stacked(message)
+        else:
+            self._told(message)
 
     def _done(self, member: Member, message: wire.Done) -> None:
         if any(a.policy.capture_output for a in member.hand.values()):
@@ -286,8 +296,16 @@ class Switchboard:
         run_us: int = 0,
         committed: bool = False,
     ) -> None:
-        self._evidence.closed(assignment)
-        self._desk.ended(assignment.slot, outcome, usage=usage, run_us=run_us, committed=committed)
+        note, printed = self._evidence.close(assignment)
+        self._desk.ended(
+            assignment.slot,
+            outcome,
+            usage=usage,
+            run_us=run_us,
+            note=note,
+            printed=printed,
+            committed=committed,
+        )
 
     def _read_output(self, member: Member) -> None:
         # Bounded: a child that prints without end must not keep us from the others.
