@@ -1,30 +1,7 @@
 -- submit: ∅ → PENDING, SCHEDULED or WAITING. One array per column, one row per submission.
 -- Differs from SQLite: rows come from unnest (COPY cannot say ON CONFLICT … RETURNING), and the
 -- hint leaves with the commit. A row that is not returned met its own id or a held unique slot.
-WITH given AS MATERIALIZED (
-    SELECT
-        task.*,
-        clock.now,
-        coalesce(clock.now + task.delay_us * interval '1 microsecond', task.asked_at) AS run_at,
-        task.deps_open > 0 AS waiting
-    FROM
-        unnest(
-            :id::uuid[], :task_name::text[], :version::int[], :queue_name::text[],
-            :priority::int[], :args::text[], :kwargs::text[], :task_options::text[],
-            :tags::text[], :enqueue_sha::text[], :sent_at::timestamptz[], :delay_us::bigint[],
-            :asked_at::timestamptz[], :good_until::timestamptz[], :good_for_us::bigint[],
-            :max_retries::int[], :unique_key::text[], :unique_slot::text[],
-            :workflow_id::uuid[], :deps_needed::int[], :deps_open::int[], :parent_id::uuid[],
-            :root_id::uuid[], :schedule_name::text[], :schedule_tick::timestamptz[],
-            :trace_context::text[]
-        ) AS task (
-            id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
-            enqueue_sha, sent_at, delay_us, asked_at, good_until, good_for_us, max_retries,
-            unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id, root_id,
-            schedule_name, schedule_tick, trace_context
-        ),
-        (SELECT :now AS now) AS clock
-), created AS (
+WITH created AS (
     INSERT INTO holdfast_tasks (
         id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
         enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
@@ -41,7 +18,30 @@ WITH given AS MATERIALIZED (
         NOT waiting AND (run_at > now) IS NOT TRUE,
         CASE WHEN NOT waiting AND run_at > now THEN run_at END,
         greatest(run_at, now)
-    FROM given
+    FROM (
+        SELECT
+            task.*,
+            clock.now,
+            coalesce(clock.now + task.delay_us * interval '1 microsecond', task.asked_at) AS run_at,
+            task.deps_open > 0 AS waiting
+        FROM
+            unnest(
+                :id::uuid[], :task_name::text[], :version::int[], :queue_name::text[],
+                :priority::int[], :args::text[], :kwargs::text[], :task_options::text[],
+                :tags::text[], :enqueue_sha::text[], :sent_at::timestamptz[], :delay_us::bigint[],
+                :asked_at::timestamptz[], :good_until::timestamptz[], :good_for_us::bigint[],
+                :max_retries::int[], :unique_key::text[], :unique_slot::text[],
+                :workflow_id::uuid[], :deps_needed::int[], :deps_open::int[], :parent_id::uuid[],
+                :root_id::uuid[], :schedule_name::text[], :schedule_tick::timestamptz[],
+                :trace_context::text[]
+            ) AS task (
+                id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
+                enqueue_sha, sent_at, delay_us, asked_at, good_until, good_for_us, max_retries,
+                unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id, root_id,
+                schedule_name, schedule_tick, trace_context
+            ),
+            (SELECT :now AS now) AS clock
+    ) AS given
     ON CONFLICT DO NOTHING
     RETURNING id
 )

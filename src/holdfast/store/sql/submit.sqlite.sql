@@ -1,6 +1,7 @@
 -- submit: ∅ → PENDING, SCHEDULED or WAITING. Run once per submission.
 -- Differs from PostgreSQL: a prepared INSERT per row beats picking 26 columns out of JSON.
--- A row that is not returned met its own id or a held unique slot.
+-- A row that is not returned met its own id or a held unique slot. (VALUES with the same sum five
+-- times takes three quarters of the time of a SELECT from a subquery that names it once.)
 INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
@@ -8,20 +9,22 @@ INSERT INTO holdfast_tasks (
     root_id, schedule_name, schedule_tick, trace_context,
     status, ready, due_at, enqueued_at
 )
-SELECT
+VALUES (
     :id, :task_name, :version, :queue_name, :priority, :args, :kwargs, :task_options, :tags,
-    :enqueue_sha, :sent_at, :now, :now, run_at, :good_until, :good_for_us, :good_until,
-    :max_retries, :unique_key, :unique_slot, :workflow_id, :deps_needed, :deps_open, :parent_id,
-    :root_id, :schedule_name, :schedule_tick, :trace_context,
+    :enqueue_sha, :sent_at, :now, :now, ifnull(:now + :delay_us, :asked_at), :good_until,
+    :good_for_us, :good_until, :max_retries, :unique_key, :unique_slot, :workflow_id,
+    :deps_needed, :deps_open, :parent_id, :root_id, :schedule_name, :schedule_tick, :trace_context,
     CASE
         WHEN :deps_open > 0 THEN 'WAITING'
-        WHEN run_at > :now THEN 'SCHEDULED'
+        WHEN ifnull(:now + :delay_us, :asked_at) > :now THEN 'SCHEDULED'
         ELSE 'PENDING'
     END,
-    :deps_open = 0 AND ifnull(run_at <= :now, 1),
-    CASE WHEN :deps_open = 0 AND run_at > :now THEN run_at END,
-    max(ifnull(run_at, :now), :now)
-FROM (SELECT ifnull(:now + :delay_us, :asked_at) AS run_at)
-WHERE true
+    :deps_open = 0 AND ifnull(ifnull(:now + :delay_us, :asked_at) <= :now, 1),
+    CASE
+        WHEN :deps_open = 0 AND ifnull(:now + :delay_us, :asked_at) > :now
+        THEN ifnull(:now + :delay_us, :asked_at)
+    END,
+    max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now)
+)
 ON CONFLICT DO NOTHING
 RETURNING id;
