@@ -6,11 +6,12 @@ Owns the way a worker drains a queue, without running anything: what remains is 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from secrets import token_bytes
 
 from bench import fill
 from bench.figure import Figure, Sizes, at_least
-from bench.place import Place, Places, connect_postgres, connect_sqlite
+from bench.place import ENGINES, Place, Places, connect_postgres, connect_sqlite
 from bench.raw import Raw, drain
 from bench.raw_postgres import RawPostgres
 from bench.raw_sqlite import RawSqlite
@@ -18,7 +19,6 @@ from bench.rounds import compare
 from holdfast.core.records import HEAD, Claimed, Position
 from holdfast.store.claims import Begin, claim, start
 from holdfast.store.finish import Completion, complete
-from holdfast.store.settings import Engine
 
 BATCH = 100
 LEASE_US = 30_000_000
@@ -69,8 +69,8 @@ def open_raw(place: Place) -> Raw:
 
 
 def benchmark(places: Places, sizes: Sizes) -> Iterator[Figure]:
-    engines: tuple[Engine, ...] = ("postgresql", "sqlite")
-    for engine in engines:
+    """As many batches of each, in turn."""
+    for engine in ENGINES:
         with places.of(engine) as ours, places.of(engine) as theirs:
             for place in (ours, theirs):
                 fill.pending(place, (sizes.rounds + 1) * sizes.batches * BATCH)
@@ -78,8 +78,8 @@ def benchmark(places: Places, sizes: Sizes) -> Iterator[Figure]:
             raw = open_raw(theirs)
             found = compare(
                 sizes.rounds,
-                lambda ours=ours: work(ours, sizes.batches),
-                lambda raw=raw: drain(raw, sizes.batches, BATCH),
+                partial(work, ours, sizes.batches),
+                partial(drain, raw, sizes.batches, BATCH),
             )
             raw.close()
         yield at_least(

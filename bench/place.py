@@ -21,6 +21,8 @@ from holdfast.store.protocol import Store
 from holdfast.store.settings import Engine, parse_url
 from tests.support.postgres import PostgresServer
 
+ENGINES: tuple[Engine, ...] = ("postgresql", "sqlite")
+
 PgConnection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 
 # No checkpoint may fall into a comparison; everything else is as PostgreSQL comes.

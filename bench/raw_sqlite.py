@@ -86,7 +86,7 @@ class RawSqlite:
         self._connection.executemany(_INSERT, rows)
         self._connection.execute("COMMIT")
 
-    def claim(self, wanted: int) -> list[int]:
+    def claim(self, wanted: int) -> list[Any]:
         execute = self._connection.execute
         now = time.time_ns() // 1_000
         self._token = str(uuid4())
@@ -98,7 +98,7 @@ class RawSqlite:
             "wanted": wanted,
         }
         execute("BEGIN IMMEDIATE")
-        keys = [row[0] for row in execute(_CLAIM, values).fetchall()]
+        keys: list[Any] = [row[0] for row in execute(_CLAIM, values).fetchall()]
         execute(_LEASE, (self._token, "raw", now + 30_000_000, json.dumps(keys)))
         execute("COMMIT")
         return keys
