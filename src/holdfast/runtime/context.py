@@ -96,6 +96,11 @@ class TaskContext:
         """Where its output goes, in children that run several tasks at a time."""
 
     @property
+    def slot(self) -> int:
+        """What the supervisor calls this run; for the child's own use."""
+        return self._job.slot
+
+    @property
     def id(self) -> UUID:
         """The task's id."""
         return UUID(bytes=self._job.id)

@@ -1,0 +1,231 @@
+"""The supervisor's side of the relay: children ask, the store answers.
+
+Owns the transactions that code inside children has begun. Statements that stand alone and
+reads are carried out one by one. A write is one transaction that waits, between its
+statements, for what its child asks next; it is rolled back when the child dies, says so, or
+does not go on within `PATIENCE`. Sends that stand alone, from all children, are committed
+together: whatever has gathered while the last commit ran.
+
+It runs no user code: children name statements of `store/sql` and give their parameters.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Protocol
+
+from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.runtime.relay_codec import Asked, decode_asked, refusal
+from holdfast.runtime.relay_sends import RelaySends
+from holdfast.runtime.wire import Answer, Ask, Listen, Message, Rang
+from holdfast.store.op import Channel, Mode, Op, Statement, Steps
+from holdfast.store.protocol import Listener, Store
+
+log = logging.getLogger("holdfast.worker")
+
+PATIENCE: Final = 5.0
+"""Seconds that an open transaction waits for its child."""
+THREADS: Final = 2
+_POLL: Final = 1.0
+
+
+class Asker(Protocol):
+    """A child, as far as answering it goes."""
+
+    def say(self, *messages: Message) -> None: ...
+
+
+class _Undone(Exception):
+    """Rolls back a transaction that its child does not want any more."""
+
+
+class RelayDesk:
+    """`asked`, `listens` and `gone` are called by one thread and return at once."""
+
+    def __init__(self, store: Store, *, threads: int = THREADS, patience: float = PATIENCE) -> None:
+        self._store = store
+        self._patience = patience
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="holdfast-relay")
+        self._sends = RelaySends(store, answer_of=self._failed)
+        self._open: dict[tuple[Asker, int], SimpleQueue[Ask | None]] = {}
+        self._ears = _Ears(store)
+
+    def asked(self, asker: Asker, question: Ask) -> None:
+        """A child asks one step of an operation."""
+        waiting = self._open.get((asker, question.ticket))
+        if waiting is not None:
+            waiting.put(question)
+            return
+        if question.end:
+            # Of a transaction that has failed already, and the child was told.
+            return
+        try:
+            asked = decode_asked(question.statement)
+            mode = Mode(question.mode)
+        except ValueError as error:
+            asker.say(refusal(question.ticket, error))
+            return
+        if mode is Mode.WRITE:
+            steps: SimpleQueue[Ask | None] = SimpleQueue()
+            self._open[asker, question.ticket] = steps
+            self._pool.submit(self._transact, asker, question, asked, steps)
+        elif mode is Mode.ALONE and question.step == 0:
+            if isinstance(asked, Statement) and asked.name == "submit" and asked.table is not None:
+                self._sends.add(asker, question.ticket, asked)
+            else:
+                self._pool.submit(self._carry_out, asker, question, asked, mode)
+        else:
+            self._pool.submit(self._carry_out, asker, question, asked, Mode.READ)
+
+    def listens(self, asker: Asker, message: Listen) -> None:
+        """A child wants to hear hints, or no longer."""
+        self._ears.change(asker, message)
+
+    def gone(self, asker: Asker) -> None:
+        """A child is dead: what it had begun is undone."""
+        for (other, _), waiting in list(self._open.items()):
+            if other is asker:
+                waiting.put(None)
+        self._ears.forget(asker)
+
+    def close(self) -> None:
+        """Undo what is open, end the threads."""
+        for waiting in list(self._open.values()):
+            waiting.put(None)
+        self._ears.close()
+        self._sends.close()
+        self._pool.shutdown(wait=True)
+
+    def _carry_out(self, asker: Asker, question: Ask, asked: Asked, mode: Mode) -> None:
+        """Run what stands for itself."""
+
+        def make() -> Op[Any]:
+            return Op(_just(asked), mode, question.name)
+
+        try:
+            answer = Answer(question.ticket, self._store.attempt(make))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
+            answer = self._failed(question.ticket, error)
+        asker.say(answer)
+
+    def _transact(
+        self, asker: Asker, question: Ask, asked: Asked, waiting: SimpleQueue[Ask | None]
+    ) -> None:
+        """Run a write whose statements come one after another."""
+
+        def steps() -> Steps[None]:
+            wanted = asked
+            while True:
+                rows = yield wanted
+                asker.say(Answer(question.ticket, rows))
+                try:
+                    following = waiting.get(timeout=self._patience)
+                except Empty:
+                    raise StoreError(
+                        f"{question.name} was rolled back: its code did not go on for "
+                        f"{self._patience:g} s inside the transaction"
+                    ) from None
+                if following is None or following.undo:
+                    raise _Undone
+                if following.end:
+                    return
+                wanted = decode_asked(following.statement)
+
+        try:
+            self._store.run(Op(steps(), Mode.WRITE, question.name))
+            answer = Answer(question.ticket, [])
+        except _Undone:
+            return
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
+            answer = self._failed(question.ticket, error)
+        finally:
+            del self._open[asker, question.ticket]
+        asker.say(answer)
+
+    def _failed(self, ticket: int, error: Exception) -> Answer:
+        if not isinstance(error, StoreError):
+            log.debug("a child's question failed", exc_info=error)
+        return refusal(ticket, error, conflict=_is_conflict(self._store, error))
+
+
+def _just(asked: Asked) -> Steps[Any]:
+    return (yield asked)
+
+
+def _is_conflict(store: Store, error: Exception) -> bool:
+    if store.engine != "postgresql" or not isinstance(error, StoreUnavailable):
+        return False
+    from holdfast.store.postgres.faults import is_conflict
+
+    return is_conflict(error)
+
+
+class _Ears:
+    """Listens on behalf of children, while any of them does."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._wanted: dict[Asker, set[str]] = {}
+        self._thread: threading.Thread | None = None
+        self._listener: Listener | None = None
+        self._closed = threading.Event()
+
+    def change(self, asker: Asker, message: Listen) -> None:
+        with self._lock:
+            wanted = self._wanted.setdefault(asker, set())
+            if message.wanted:
+                wanted.add(message.channel)
+            else:
+                wanted.discard(message.channel)
+            if not wanted:
+                del self._wanted[asker]
+            if self._wanted and self._thread is None and not self._closed.is_set():
+                self._thread = threading.Thread(
+                    target=self._run, name="holdfast-relay-ears", daemon=True
+                )
+                self._thread.start()
+
+    def forget(self, asker: Asker) -> None:
+        with self._lock:
+            self._wanted.pop(asker, None)
+
+    def close(self) -> None:
+        self._closed.set()
+        listener, thread = self._listener, self._thread
+        if listener is not None:
+            listener.wake()
+        if thread is not None:
+            thread.join(2 * _POLL)
+
+    def _run(self) -> None:
+        while not self._ended():
+            try:
+                self._listen()
+            except StoreUnavailable:
+                # Children poll; this only makes them quick.
+                self._closed.wait(_POLL)
+
+    def _ended(self) -> bool:
+        with self._lock:
+            if self._wanted and not self._closed.is_set():
+                return False
+            self._thread = None
+            return True
+
+    def _listen(self) -> None:
+        with self._store.listen(Channel.DONE) as listener:
+            self._listener = listener
+            while self._wanted and not self._closed.is_set():
+                if listener.wait(_POLL):
+                    for asker in self._askers(Channel.DONE):
+                        asker.say(Rang(Channel.DONE.value))
+        self._listener = None
+
+    def _askers(self, channel: Channel) -> Sequence[Asker]:
+        with self._lock:
+            return [asker for asker, wanted in self._wanted.items() if channel.value in wanted]
