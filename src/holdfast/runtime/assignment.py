@@ -69,5 +69,7 @@ class Finished:
     run_us: int = 0
     note: TaskNote | None = None
     printed: LogPart | None = None
+    orphaned: bool = False
+    """Its child is dead, and has run no hook about it."""
     committed: bool = False
     """The code completed itself in its own transaction (`complete_in`); the row tells."""

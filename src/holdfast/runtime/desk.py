@@ -197,6 +197,7 @@ class Desk:
         run_us: int = 0,
         note: TaskNote | None = None,
         printed: LogPart | None = None,
+        orphaned: bool = False,
         committed: bool = False,
     ) -> Assignment | None:
         """A run has ended: its child is free of it, and the finisher has it."""
@@ -210,7 +211,9 @@ class Desk:
             member.served += 1
         if run_us:
             self.costs.learn(assignment.task.task_name, run_us)
-        self.finished.append(Finished(assignment, outcome, usage, run_us, note, printed, committed))
+        self.finished.append(
+            Finished(assignment, outcome, usage, run_us, note, printed, orphaned, committed)
+        )
         self.outcomes.notify()
         self.work.notify()
         return assignment
@@ -228,6 +231,11 @@ class Desk:
     def kind(self, task: ClaimedTask) -> Kind:
         known = self._known.get((task.task_name, task.version))
         return known.kind if known is not None else "process"
+
+    def hooks_of(self, task: ClaimedTask) -> Sequence[str]:
+        """The hooks that this task has."""
+        known = self._known.get((task.task_name, task.version))
+        return known.hooks if known is not None else ()
 
     @property
     def is_idle(self) -> bool:

@@ -26,6 +26,7 @@ from holdfast.core.records import Answer, Landing
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.assignment import Finished
+from holdfast.runtime.criers import Criers
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.outage import Outage
 from holdfast.store import finish
@@ -45,10 +46,13 @@ class Finisher:
 
     name = "finisher"
 
-    def __init__(self, store: Store, desk: Desk, outage: Outage, *, worker_id: str) -> None:
+    def __init__(
+        self, store: Store, desk: Desk, outage: Outage, criers: Criers, *, worker_id: str
+    ) -> None:
         self._store = store
         self._desk = desk
         self._outage = outage
+        self._criers = criers
         self._worker_id = worker_id
         self._tallies: dict[tuple[str, str], Tally] = {}
         self._tallied_at = monotonic()
@@ -90,6 +94,16 @@ class Finisher:
             self._tallies.clear()
             self._tallied_at = monotonic()
         self._settle(batch, answers)
+        self._cry(batch, endings, answers)
+
+    def _cry(
+        self, batch: Sequence[Finished], endings: Sequence[Ending], answers: dict[Key, Landing]
+    ) -> None:
+        orphans = {d.assignment.task.key: d.assignment for d in batch if d.orphaned}
+        for ending in endings if orphans else ():
+            landing = answers.get(ending.key)
+            if ending.key in orphans and landing is not None and landing.status is not None:
+                self._criers.orphaned(orphans[ending.key], ending.change, landing.status)
 
     def _decide(self, batch: Sequence[Finished]) -> tuple[list[Completion], list[Ending]]:
         completions: list[Completion] = []

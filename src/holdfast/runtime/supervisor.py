@@ -25,6 +25,7 @@ from time import monotonic
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.assignment import Assignment
 from holdfast.runtime.claimer import Claimer
+from holdfast.runtime.criers import Criers
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.ears import Ears
 from holdfast.runtime.evidence import Evidence
@@ -35,6 +36,7 @@ from holdfast.runtime.maintenance import Maintenance
 from holdfast.runtime.options import QueueChoice, WorkerOptions
 from holdfast.runtime.outage import Outage
 from holdfast.runtime.pool.crew import Crew, Template
+from holdfast.runtime.pool.member import State
 from holdfast.runtime.pool.switchboard import Switchboard
 from holdfast.runtime.relay_desk import RelayDesk
 from holdfast.runtime.reporter import Reporter
@@ -80,11 +82,13 @@ class Supervisor:
         self._evidence = Evidence(store, self.desk, self._outage)
         self._relay = RelayDesk(store)
         self._stacks = Stacks()
+        self._criers = Criers(self.desk, manifest.hooks)
         self._switchboard = Switchboard(
             self.desk,
             evidence=self._evidence,
             relay=self._relay,
             stacked=self._stacks.answered,
+            told=self._criers.told,
             template_ended=self._template_ended,
         )
         self._crew = Crew(
@@ -120,7 +124,7 @@ class Supervisor:
         duties: list[Duty] = [
             self._switchboard,
             self._watcher,
-            Finisher(store, self.desk, self._outage, worker_id=self.worker_id),
+            Finisher(store, self.desk, self._outage, self._criers, worker_id=self.worker_id),
             Keeper(store, self.desk, self._outage, stop_code=self._lost),
             self._evidence,
             self._claimer,
@@ -138,8 +142,12 @@ class Supervisor:
         with self.desk.lock:
             self._crew.fill()
         self._maintenance.start()
-        for loop in self._loops.values():
-            loop.start()
+        for name, loop in self._loops.items():
+            if name != "claimer":
+                loop.start()
+        self._await_child()
+        self._criers.worker("worker_started", _LAST_WORDS)
+        self._loops["claimer"].start()
         log.info(
             "worker %s is at work on %s: queues %s, %d task(s), %s",
             self.worker_id,
@@ -158,6 +166,14 @@ class Supervisor:
         finally:
             self._end()
         return self._exit_code()
+
+    def _await_child(self) -> None:
+        """Wait until a child can take a task, so that hooks of the worker have one to run in."""
+        with self.desk.lock:
+            while not self._shutdown.asked and self._failure is None:
+                if any(m.state is State.READY for m in self.desk.members.values()):
+                    return
+                self.desk.work.wait(_STEP)
 
     def stop(self) -> None:
         """Ask it to stop; asked again, it hurries. Safe in a signal handler."""
@@ -191,6 +207,7 @@ class Supervisor:
             self._loops[name].stop()
             self._loops[name].join(max(0.1, deadline - monotonic()))
         self._farewell()
+        self._criers.worker("worker_stopping", _LAST_WORDS)
         self._loops["switchboard"].stop()
         self._switchboard.wake()
         self._loops["switchboard"].join(1.0)

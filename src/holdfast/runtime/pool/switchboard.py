@@ -201,7 +201,7 @@ class Switchboard:
             for assignment in list(member.hand.values()):
                 if assignment.started:
                     outcome = _after_death(assignment, member, begun, exit_code, exit_signal)
-                    self._end(assignment, outcome)
+                    self._end(assignment, outcome, orphaned=True)
             self.crew.buried(member)
             self.crew.fill()
             self._desk.work.notify()
@@ -294,6 +294,7 @@ class Switchboard:
         *,
         usage: Usage = NO_USAGE,
         run_us: int = 0,
+        orphaned: bool = False,
         committed: bool = False,
     ) -> None:
         note, printed = self._evidence.close(assignment)
@@ -304,6 +305,7 @@ class Switchboard:
             run_us=run_us,
             note=note,
             printed=printed,
+            orphaned=orphaned,
             committed=committed,
         )
 
