@@ -12,6 +12,7 @@ for each test, because making one takes longer than most tests.
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
@@ -121,10 +122,17 @@ class Lab(Verbs):
 
     def contents(self, *tables: str) -> dict[str, list[Row]]:
         """Every column of every row of these tables (those of tasks), to compare with later."""
-        return {
-            table: sorted(self.sql(f"SELECT * FROM holdfast_{table}"), key=repr)
-            for table in tables or TASK_TABLES
-        }
+        tables = tables or TASK_TABLES
+
+        def steps() -> Steps[dict[str, list[Row]]]:
+            found = yield tuple(
+                Statement(f"{_RAW}SELECT * FROM holdfast_{table}") for table in tables
+            )
+            return {
+                table: sorted(rows, key=repr) for table, rows in zip(tables, found, strict=True)
+            }
+
+        return self.run(Op(steps(), Mode.READ, "contents"))
 
 
 class CallersStore:
@@ -184,6 +192,7 @@ class Labs:
     def __init__(self, server: Callable[[], PostgresServer], directory: Path) -> None:
         self._server = server
         self._directory = directory
+        self._template: Path | None = None
         self._numbers = count(1)
         self._free: dict[Kind, list[tuple[Lab, psycopg.Connection[Any]]]] = {}
         self._closing = ExitStack()
@@ -212,11 +221,15 @@ class Labs:
         path: Path | None = None
         if kind is Kind.SQLITE_FILE:
             path = self._directory / f"lab-{next(self._numbers)}.db"
-        clock = Clock()
-        settings = parse_url(f"sqlite:///{path or ':memory:'}", clock=clock, durable=False)
-        store = SqliteStore(settings, texts=_texts)
-        ensure_schema(store)
-        return Lab(kind, store, clock, path)
+            shutil.copy(self._sqlite_template(), path)
+        return _sqlite_lab(kind, path)
+
+    def _sqlite_template(self) -> Path:
+        """A file with the schema; copying it is quicker than migrating another."""
+        if self._template is None:
+            self._template = self._directory / "template.db"
+            _sqlite_lab(Kind.SQLITE_FILE, self._template).store.close()
+        return self._template
 
     def _open_postgres(self, kind: Kind) -> tuple[Lab, psycopg.Connection[Any]]:
         url, schema = self._server().url, f"lab_{next(self._numbers)}"
@@ -253,6 +266,14 @@ class Labs:
     def _empty(lab: Lab, admin: psycopg.Connection[Any]) -> None:
         admin.execute(_EMPTY)
         lab.clock.move_to(MORNING)
+
+
+def _sqlite_lab(kind: Kind, path: Path | None) -> Lab:
+    clock = Clock()
+    settings = parse_url(f"sqlite:///{path or ':memory:'}", clock=clock, durable=False)
+    store = SqliteStore(settings, texts=_texts)
+    ensure_schema(store)
+    return Lab(kind, store, clock, path)
 
 
 _EMPTY = ";".join(

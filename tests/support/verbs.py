@@ -173,15 +173,16 @@ class Verbs(ABC):
 
     def claimed(self, **fields: Any) -> ClaimedTask:
         """A new task, CLAIMED."""
-        return self.claim_of(self.send(**fields), fields.get("queue_name", QUEUE))
+        name = claims.known_name(fields.get("task_name", TASK), fields.get("version", 1))
+        return self.claim_of(self.send(**fields), fields.get("queue_name", QUEUE), name)
 
     def running(self, **fields: Any) -> ClaimedTask:
         """A new task, RUNNING."""
         return self.started(self.claimed(**fields))
 
-    def claim_of(self, id: bytes, queue: str = QUEUE) -> ClaimedTask:
+    def claim_of(self, id: bytes, queue: str = QUEUE, known: str = KNOWN) -> ClaimedTask:
         """Claim this task, which must be the first in its queue."""
-        (task,) = self.claim(1, queue=queue, known=self.known(id)).tasks
+        (task,) = self.claim(1, queue=queue, known=[known]).tasks
         assert task.id == id, "another task stands before it in the queue"
         return task
 
@@ -208,10 +209,6 @@ class Verbs(ABC):
 
     def attempts(self, id: bytes) -> list[AttemptRecord]:
         return self.run(inspect.attempts(id))
-
-    def known(self, id: bytes) -> list[str]:
-        record = self.task(id)
-        return [claims.known_name(record.task_name, record.version)]
 
     def cancel(self, *ids: bytes) -> list[TaskStatus | None]:
         answers = self.run(cancel.cancel(ids))
@@ -254,7 +251,8 @@ class Verbs(ABC):
             case TaskStatus.DROPPED:
                 self.run(timing.drop(queue, known=[], before=self.clock.now + 1))
             case _:
-                latest = self.claim_of(id, queue)
+                known = claims.known_name(held.task_name, held.version)
+                latest = self.claim_of(id, queue, known)
                 current = latest.token
                 self._run_to(latest, status)
         assert self.status(id) is status

@@ -7,7 +7,7 @@ A way brings about everything that the verb's guard asks for beyond state and to
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.core.ending import (
@@ -131,7 +131,7 @@ def _reschedule(delay_us: int | None) -> Call:
 
 
 def _replace(lab: Lab, case: Case, token: bytes) -> bool:
-    (answer,) = lab.submit(replace(REPLACEMENT, id=new_id()))
+    (answer,) = lab.submit(REPLACEMENT._replace(id=new_id()))
     return answer.id == case.id and answer.answer is SubmitAnswer.REPLACED
 
 
