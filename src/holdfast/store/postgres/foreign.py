@@ -4,14 +4,14 @@ Owns nothing of that connection. It is never committed, rolled back or configure
 statement is prepared on it, and its row factory and adapters stay its own: we bring our
 cursor. The caller's commit makes our writes durable together with theirs.
 
-Only in autocommit mode, outside of any transaction, there is nothing to join; then an
-operation of several statements gets a transaction of its own, as the mode implies.
+An operation of several statements that fails undoes its own writes only (a savepoint), and
+the caller decides about the rest. In autocommit mode, outside of any transaction, there is
+nothing to join; then such an operation gets a transaction of its own, as the mode implies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
@@ -83,7 +83,11 @@ def run_on(
 ) -> T:
     """Run one operation on the caller's connection."""
     execute = for_connection(connection, schema, bind=bind)
-    with connection.transaction() if _stands_alone(connection, op) else nullcontext():
+    if op.mode is not Mode.WRITE:
+        return drive(op, execute)
+    if _begins_by_itself(connection):
+        connection.execute(b"")
+    with connection.transaction():
         return drive(op, execute)
 
 
@@ -96,15 +100,22 @@ async def arun_on(
 ) -> T:
     """Run one operation on the caller's async connection."""
     execute = for_async_connection(connection, schema, bind=bind)
-    async with connection.transaction() if _stands_alone(connection, op) else nullcontext():
+    if op.mode is not Mode.WRITE:
+        return await adrive(op, execute)
+    if _begins_by_itself(connection):
+        await connection.execute(b"")
+    async with connection.transaction():
         return await adrive(op, execute)
 
 
-def _stands_alone(connection: AnyConnection, op: Op[Any]) -> bool:
+def _begins_by_itself(connection: AnyConnection) -> bool:
+    """Whether any statement begins the transaction that the caller will commit.
+
+    It must have begun before `connection.transaction()`, which then is a savepoint; otherwise
+    that would be the transaction, and would commit.
+    """
     return (
-        op.mode is Mode.WRITE
-        and connection.autocommit
-        and connection.info.transaction_status == TransactionStatus.IDLE
+        not connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE
     )
 
 
