@@ -171,6 +171,11 @@ class Verbs(ABC):
     def fail(self, task: ClaimedTask, error: TaskError = BOOM) -> Landing:
         return self.end(task, Failed(error), Policy())
 
+    def fail_and_resubmit(self, task: ClaimedTask) -> None:
+        """End a run for good, and let the task run again as an operator would."""
+        self.fail(task)
+        assert self.run(operate.resubmit([task.id]))[task.id]
+
     def claimed(self, **fields: Any) -> ClaimedTask:
         """A new task, CLAIMED."""
         name = claims.known_name(fields.get("task_name", TASK), fields.get("version", 1))
