@@ -26,6 +26,8 @@ from holdfast.store.postgres import fork
 WINDOW_S = 0.010
 LINGER_S = 1.0
 """How long the sending thread waits for more before it ends."""
+PARTING_S = 2.0
+"""How long closing waits for the last hints."""
 _LONGEST_NAME = 63
 _REMEMBERED = 1024
 
@@ -98,13 +100,13 @@ class Limiter:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Send what is owed, and end."""
+        """Send what is owed if that is quickly done, and end."""
         with self._changed:
             self._closed = True
             thread = self._thread
             self._changed.notify()
         if thread is not None:
-            thread.join()
+            thread.join(PARTING_S)
 
     def _pay(self) -> None:
         while hints := self._collect():

@@ -153,19 +153,15 @@ def _at_rest(connection: OwnConnection) -> bool:
 def _usable(connection: OwnConnection) -> bool:
     """Whether an idle connection still stands, without asking the server.
 
-    A server that went away has said so by now, or closed the socket. Noticing that here,
-    before anything is sent, keeps a restart between two operations from looking like a
-    commit whose outcome is not known.
+    A server that goes away says so, or at least closes the socket; nothing else arrives on
+    a connection that nobody uses, but for a reload of the server's settings. Noticing it
+    here, before anything is sent, keeps a restart between two operations from looking like
+    a commit whose outcome is not known.
     """
     try:
-        for _ in range(3):
-            if not readable(connection.fileno()):
-                return not connection.closed
-            # A changed server setting or a TLS ticket; or the end, which this call notices.
-            connection.pgconn.consume_input()
+        return not connection.closed and not readable(connection.fileno())
     except (psycopg.Error, OSError):
-        pass
-    return False
+        return False
 
 
 def readable(descriptor: int, timeout: float = 0.0) -> bool:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import psycopg
 
-from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.errors import HoldfastError, StoreUnavailable
 from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import Channel, Mode, Op
 from holdfast.store.postgres import arrays
@@ -129,6 +129,6 @@ class PostgresStore:
                 connection.main.execute(
                     _NOTIFY, [arrays.texts(channels), arrays.texts(payloads)], binary=True
                 )
-        except (StoreError, psycopg.Error):
+        except (HoldfastError, psycopg.Error):
             # A hint; whoever polls will find the task.
             pass
