@@ -155,6 +155,23 @@ def test_the_waiting_thread_goes_when_it_is_idle(
     turns.leave()
 
 
+def test_without_a_thread_it_still_waits(
+    turns: Turnstile, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = start("hold_turn", turns.path)
+    assert child.hear() == "in"
+
+    def refuse(thread: threading.Thread) -> None:
+        child.tell()
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    turns.enter(10)
+    turns.leave()
+
+    assert child.hear() == "out"
+
+
 def test_a_child_does_not_keep_the_parents_turn(turns: Turnstile, start: Start) -> None:
     turns.enter(1)
     ready, go = os.pipe(), os.pipe()

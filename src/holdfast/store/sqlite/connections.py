@@ -142,17 +142,22 @@ class Connections:
                 if watcher is None:
                     watcher = self._open("PRAGMA query_only = 1")
                     self._watchers += 1
-                ((version,),) = watcher.execute("PRAGMA data_version")
-                with self._changed:
-                    kept = self._is_good(watcher)
-                    if kept:
-                        self._watcher = watcher
-                if not kept:
-                    self._close(watcher)
-                # Numbers of two connections cannot be compared.
-                return self._watchers, version
+                try:
+                    ((version,),) = watcher.execute("PRAGMA data_version")
+                    # Numbers of two connections cannot be compared.
+                    return self._watchers, version
+                finally:
+                    self._give_watcher(watcher)
             finally:
                 self._go_out()
+
+    def _give_watcher(self, watcher: Connection) -> None:
+        with self._changed:
+            kept = self._is_good(watcher)
+            if kept:
+                self._watcher = watcher
+        if not kept:
+            self._close(watcher)
 
     def close(self) -> None:
         """Wait for those who are inside, then close everything."""
@@ -241,7 +246,6 @@ class Connections:
         """Notice, twice a second, that the file is not the one that was opened."""
         if self._file is None or monotonic() - self._looked < _LOOK_SECONDS:
             return
-        self._looked = monotonic()
         try:
             found = library.identity(self._path)
         except OSError as error:
@@ -249,6 +253,7 @@ class Connections:
                 f"{self._path} has vanished while this process had it open ({error.strerror}): "
                 "put it back, or restart to begin with a new one"
             ) from error
+        self._looked = monotonic()
         if found != self._file:
             # SQLite notices too, and so leaves the new file's -wal alone when it closes.
             with self._changed:
@@ -256,9 +261,12 @@ class Connections:
                 self._close_idle()
 
     def _is_good(self, connection: Connection) -> bool:
-        if connection.broken or self._closed:
-            return False
-        return self._in_memory or self._files.get(connection) == self._file
+        if self._in_memory:
+            # There is no other way to what it holds.
+            return not self._closed
+        return not (connection.broken or self._closed) and (
+            self._files.get(connection) == self._file
+        )
 
     def _open(self, purpose: str) -> Connection:
         """Open a connection; `purpose` is the setting that makes it one to write or to read."""

@@ -42,7 +42,7 @@ class Doorbell:
         self._folder = None if path == fault.MEMORY else f"{path}-bell"
         self._path = path
         self._mutex = threading.Lock()
-        self._local: weakref.WeakSet[Listener] = weakref.WeakSet()
+        self._local: list[weakref.ref[Listener]] = []
         self._mouth: socket.socket | None = None
         self._descriptor: int | None = None
         self._listed: dict[Channel, list[str]] = {}
@@ -54,15 +54,18 @@ class Doorbell:
         payload = "\n".join(queues).encode(errors="replace")
         if len(payload) > _LONGEST_PAYLOAD:
             payload = b""
-        try:
-            with self._mutex:
-                for listener in self._local:
-                    if channel in listener.channels:
-                        listener.ring(payload)
-                for address in self._addresses(channel):
-                    self._send(payload, address)
-        except OSError:
-            pass
+        with self._mutex:
+            for reference in self._local:
+                listener = reference()
+                if listener is not None and channel in listener.channels:
+                    listener.ring(payload)
+            try:
+                addresses = self._addresses(channel)
+            except OSError:
+                # No directory: nobody has ever listened.
+                return
+            for address in addresses:
+                self._send(payload, address)
 
     def listen(self, data_version: Callable[[], object], *channels: Channel) -> Listener:
         """Listen to the channels from now on; `data_version` differs when anyone committed."""
@@ -80,7 +83,8 @@ class Doorbell:
         listener = Listener(ear, _keep(mouth), data_version, None, channels)
         weakref.finalize(listener, mouth.close)
         with self._mutex:
-            self._local.add(listener)
+            self._local = [one for one in self._local if one() is not None]
+            self._local.append(weakref.ref(listener))
         return listener
 
     def close(self) -> None:
@@ -102,14 +106,17 @@ class Doorbell:
 
     def _send(self, payload: bytes, address: str) -> None:
         try:
-            self._sender().sendto(payload, address)
+            (self._mouth or self._sender()).sendto(payload, address)
+        except BlockingIOError:
+            # Full: it has been rung already.
+            pass
         except ConnectionRefusedError:
             remove(address)
             self._listed_at = None
         except FileNotFoundError:
             self._listed_at = None
         except OSError:
-            # Full (rung already), or not ours to write to.
+            # Not ours to write to.
             pass
 
     def _sender(self) -> socket.socket:

@@ -144,7 +144,9 @@ def cannot_open(path: str, text: str = "") -> str:
                 f"{path} does not exist and cannot be created: this user (uid {_user()}) may not "
                 f"write in {folder}"
             )
-        if place.exists() and not os.access(place, os.R_OK | os.W_OK):
+        if not place.exists():
+            return f"{path} does not exist"
+        if not os.access(place, os.R_OK | os.W_OK):
             return f"{path} cannot be read and written by this user (uid {_user()})"
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:

@@ -218,9 +218,12 @@ class _Usher:
         """Wait for both locks; False when it took too long."""
         with self._mutex:
             self._wanted = True
+            alone = False
             if not self._waiting:
                 self._waiting = True
-                self._ask()
+                alone = not self._ask()
+        if alone:
+            self._queue_up()
         try:
             granted = self._granted.acquire(timeout=max(0.0, timeout))
         except BaseException:
@@ -253,13 +256,18 @@ class _Usher:
             self._wanted = False
             return True
 
-    def _ask(self) -> None:
-        self._asked.release()
+    def _ask(self) -> bool:
+        """Have a thread wait for us; False if there is none to be had."""
         if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._serve, name="holdfast-turnstile", daemon=True
-            )
-            self._thread.start()
+            thread = threading.Thread(target=self._serve, name="holdfast-turnstile", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                # At the end of the interpreter, or of its memory. Then without a time limit.
+                return False
+            self._thread = thread
+        self._asked.release()
+        return True
 
     def _serve(self) -> None:
         while True:
