@@ -112,9 +112,8 @@ class ClaimedTask(NamedTuple):
     trace_context: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A place in a queue's order: priority, then age, then id."""
+class Position(NamedTuple):
+    """A place in a queue's order: priority, then age, then id. Compares in that order."""
 
     priority: int = 0
     enqueued_at: int = 0
