@@ -14,6 +14,7 @@ from typing import Any, Final, TypedDict
 from urllib.parse import parse_qsl
 
 from holdfast.core.errors import ConfigError
+from holdfast.core.retention import Retention
 from holdfast.store.settings import MEMORY, SqliteDriver, StoreSettings, parse_url
 
 __all__ = ["Config", "Settings"]
@@ -40,6 +41,11 @@ class Settings(TypedDict, total=False):
     send_timeout: float
     max_payload: int
     default_timeout: float | None
+    lease: float
+    grace: float
+    kill_grace: float
+    outage_grace: float
+    retention: Retention
 
 
 def _text(value: str) -> str:
@@ -70,6 +76,13 @@ def _seconds(value: str) -> float:
 
 def _seconds_or_never(value: str) -> float | None:
     return None if value.lower() in ("none", "never") else _seconds(value)
+
+
+def _retention(value: str) -> Retention:
+    try:
+        return Retention(**dict(part.split("=", 1) for part in value.split(",") if part))
+    except (TypeError, ValueError, ConfigError):
+        raise ValueError("of the form tasks=30d,logs=7d") from None
 
 
 def _setting(
@@ -116,6 +129,16 @@ class Config:
         3600.0, _seconds_or_never, kind=(int, float, _NEVER), least=0.001
     )
     """The `timeout` of tasks that name none; None: never."""
+    lease: float = _setting(30.0, _seconds, kind=_NUMBER, least=1)
+    """Workers: how long a vanished worker keeps its tasks; renewed every third of it."""
+    grace: float = _setting(30.0, _seconds, kind=_NUMBER, least=0)
+    """Workers: how long running tasks may go on after the first signal to stop."""
+    kill_grace: float = _setting(5.0, _seconds, kind=_NUMBER, least=0)
+    """Workers: how long code that is told to end has before it is killed."""
+    outage_grace: float = _setting(600.0, _seconds, kind=_NUMBER, least=0)
+    """Workers: how long code goes on while the database says that it cannot serve."""
+    retention: Retention = _setting(Retention(), _retention, kind=Retention)
+    """How long ended tasks and other records are kept."""
     store: StoreSettings = field(init=False, repr=False)
     """What the store needs to know of this."""
 

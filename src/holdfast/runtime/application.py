@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from datetime import timedelta
 from typing import Any, Protocol
 
 from holdfast.core.definition import TaskDefinition
@@ -83,6 +84,13 @@ def _plain(settings: Any) -> dict[str, Any]:
         if field.init and not callable(getattr(settings, field.name))
     }
     return {
-        name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+        name: _plain_dict(value) if is_dataclass(value) and not isinstance(value, type) else value
         for name, value in named.items()
+    }
+
+
+def _plain_dict(value: Any) -> dict[str, Any]:
+    return {
+        name: part.total_seconds() if isinstance(part, timedelta) else part
+        for name, part in asdict(value).items()
     }
