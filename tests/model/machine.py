@@ -6,7 +6,7 @@ end in the same state, column for column, in every table of a task's life.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -40,8 +40,6 @@ POLICIES = (
     Policy(on_crash="stall"),
     Policy(retry=Retry(5, delay=2), max_crashes=4),
 )
-HOST, PROCESS, PID = "host", "child", 7
-
 picks = st.lists(st.integers(0, 31), min_size=1, max_size=3)
 pick = st.integers(0, 31)
 flags = st.booleans()
@@ -103,6 +101,17 @@ class Machine(RuleBasedStateMachine):
 
     def some(self, candidates: Sequence[T], picked: Sequence[int]) -> list[T]:
         return list(dict.fromkeys(candidates[p % len(candidates)] for p in picked))
+
+    def ids(self, picked: Sequence[int], preferred: Collection[TaskStatus]) -> list[bytes]:
+        """A task in one of these states, some in whatever state, and one that does not exist."""
+        everything = list(self.model.tasks)
+        there = [status for status in TaskStatus if status in preferred and self.there_is(status)]
+        chosen = self.model.among(there[picked[0] % len(there)])
+        ids = [*self.some(chosen, picked[-1:]), *self.some(everything, picked[1:]), STRANGER]
+        return list(dict.fromkeys(ids))
+
+    def there_is(self, *statuses: TaskStatus) -> bool:
+        return bool(self.model.among(*statuses))
 
     def live(self, status: TaskStatus) -> list[Claim]:
         """Claims that are in force."""

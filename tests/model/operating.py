@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from holdfast.core.errors import UniqueConflict
+from holdfast.core.status import TASK_TERMINAL_STATES
 from holdfast.store import cancel, dependents, operate, queues, retention, timing
 from tests.model.machine import (
     QUEUES,
-    STRANGER,
     WORKFLOWS,
     Machine,
     flags,
@@ -20,36 +20,39 @@ from tests.model.machine import (
     queue_names,
     seconds,
 )
-from tests.model.reference import SlotTaken
+from tests.model.reference import RESUBMITTABLE, SlotTaken
 from tests.model.verdict import SECOND
+from tests.model.world import CLAIMED, PENDING, RUNNING, SCHEDULED, WAITING
+
+OPEN = (RUNNING, CLAIMED, PENDING, SCHEDULED, WAITING)
 
 
 class Operating(Machine):
     """The verbs that are nobody's claim."""
-
-    def ids(self, picked: list[int]) -> list[bytes]:
-        """Some tasks, in whatever state they are, and one that does not exist."""
-        return [*(self.some(list(self.model.tasks), picked) if self.model.tasks else ()), STRANGER]
 
     @rule(by=st.sampled_from((0.000001, 1, 4, 12, 65)))
     def advance(self, by: float) -> None:
         for side in self.sides:
             self.model.now = side.lab.clock.advance(by)
 
+    @precondition(lambda self: self.there_is(SCHEDULED))
     @rule()
     def promote(self) -> None:
         self.ids_of(self.model.promote(), lambda side: timing.promote())
 
+    @precondition(lambda self: self.there_is(SCHEDULED))
     @rule(picked=picks)
     def promote_now(self, picked: list[int]) -> None:
-        ids = self.ids(picked)
+        ids = self.ids(picked, {SCHEDULED})
         self.ids_of(self.model.promote(ids), lambda side: timing.promote_now(ids))
 
+    @precondition(lambda self: any(task["expire_at"] for task in self.model.tasks.values()))
     @rule()
     def expire(self) -> None:
         self.ids_of(self.model.expire(), lambda side: timing.expire())
 
-    @rule(queue=queue_names, known=known_names, age=st.sampled_from((-1, 5)))
+    @precondition(lambda self: self.there_is(PENDING))
+    @rule(queue=queue_names, known=known_names, age=st.sampled_from((-1, 5, 5)))
     def drop(self, queue: str, known: Sequence[str], age: int) -> None:
         before = self.model.now - age * SECOND
         self.ids_of(
@@ -57,9 +60,17 @@ class Operating(Machine):
             lambda side: timing.drop(queue, known=known, before=before),
         )
 
+    @precondition(lambda self: self.there_is(*OPEN))
     @rule(picked=picks)
     def cancel(self, picked: list[int]) -> None:
-        ids = self.ids(picked)
+        ids = self.ids(picked, OPEN)
+        self.both(self.model.cancel(ids), lambda side: cancel.cancel(ids))
+
+    @precondition(lambda self: self.live(RUNNING))
+    @rule(picked=picks)
+    def request_cancel(self, picked: list[int]) -> None:
+        """Of tasks that run: they go on until their worker hears of it."""
+        ids = [id for id, _ in self.some(self.live(RUNNING), picked)]
         self.both(self.model.cancel(ids), lambda side: cancel.cancel(ids))
 
     @rule(queue=queue_names, by=st.sampled_from((None, "ada", "bob")))
@@ -67,15 +78,26 @@ class Operating(Machine):
         self.model.pause(queue, by)
         self.both(None, lambda side: queues.pause(queue, by=by))
 
+    @precondition(lambda self: self.model.queues)
     @rule(queue=queue_names)
     def resume(self, queue: str) -> None:
         self.both(self.model.resume(queue), lambda side: queues.resume(queue))
 
-    @rule(picked=picks, keep_retries=flags, good_for=seconds, at=st.sampled_from((None, -1, 9)))
+    @precondition(lambda self: self.there_is(*RESUBMITTABLE))
+    @rule(
+        picked=picks,
+        keep_retries=flags,
+        good_for=seconds,
+        at=st.sampled_from((None, -1, 9)),
+    )
     def resubmit(
-        self, picked: list[int], keep_retries: bool, good_for: int | None, at: int | None
+        self,
+        picked: list[int],
+        keep_retries: bool,
+        good_for: int | None,
+        at: int | None,
     ) -> None:
-        ids, now = self.ids(picked), self.model.now
+        ids, now = self.ids(picked, RESUBMITTABLE), self.model.now
         run_at = at and now + at * SECOND
         good_until = good_for and now + good_for * SECOND
         expected: dict[bytes, bool] | None
@@ -97,6 +119,7 @@ class Operating(Machine):
                 answer = None
             assert answer == expected, side.name
 
+    @precondition(lambda self: self.there_is(PENDING, SCHEDULED))
     @rule(
         picked=picks,
         move=flags,
@@ -114,7 +137,7 @@ class Operating(Machine):
         queue: str | None,
         priority: int | None,
     ) -> None:
-        ids = self.ids(picked)
+        ids = self.ids(picked, {PENDING, SCHEDULED})
         delay_us = None if delay is None else delay * SECOND
         run_at = at and self.model.now + at * SECOND
         self.both(
@@ -126,12 +149,13 @@ class Operating(Machine):
             ),
         )
 
+    @precondition(lambda self: self.there_is(*TASK_TERMINAL_STATES))
     @rule(picked=picks)
     def delete(self, picked: list[int]) -> None:
-        ids = self.ids(picked)
+        ids = self.ids(picked, TASK_TERMINAL_STATES)
         self.both(self.model.delete(ids), lambda side: operate.delete(ids))
 
-    @precondition(lambda self: len(self.model.tasks) > 6)
+    @precondition(lambda self: self.there_is(*TASK_TERMINAL_STATES))
     @rule(age=st.sampled_from((None, 3, 30)), dead_age=st.sampled_from((None, 0)))
     def prune(self, age: int | None, dead_age: int | None) -> None:
         now = self.model.now
@@ -144,10 +168,12 @@ class Operating(Machine):
             lambda side: retention.prune(before=before, dead_before=dead_before),
         )
 
+    @precondition(lambda self: any(task["workflow_id"] for task in self.model.tasks.values()))
     @rule(workflow=st.sampled_from(WORKFLOWS))
     def hold(self, workflow: bytes) -> None:
         self.both(self.model.hold(workflow), lambda side: dependents.hold(workflow))
 
+    @precondition(lambda self: any(parent in WORKFLOWS for parent, _ in self.model.edges))
     @rule(workflow=st.sampled_from(WORKFLOWS))
     def let_go(self, workflow: bytes) -> None:
         self.model.let_go(workflow)

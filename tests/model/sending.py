@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, precondition, rule
+from hypothesis.stateful import precondition, rule
 
 from holdfast.core.records import Edge
 from holdfast.store import submit
@@ -24,10 +24,6 @@ from tests.model.verdict import SECOND
 
 class Sending(Machine):
     """The verbs of senders."""
-
-    @initialize(names=st.lists(st.sampled_from(NAMES), min_size=2, max_size=4), policy=pick)
-    def begin(self, names: list[str], policy: int) -> None:
-        self.submit_all(*(self.submission(task_name=name, policy=policy) for name in names))
 
     @rule(
         name=st.sampled_from(NAMES),
@@ -78,6 +74,7 @@ class Sending(Machine):
         needed=st.sampled_from((None, None, 1, 2)),
         policy=pick,
         good_for_us=st.sampled_from((None, 5 * SECOND)),
+        good_for=seconds,
         delay=seconds,
     )
     def submit_step(
@@ -88,12 +85,14 @@ class Sending(Machine):
         needed: int | None,
         policy: int,
         good_for_us: int | None,
+        good_for: int | None,
         delay: int | None,
     ) -> None:
         steps = [id for id, task in self.model.tasks.items() if task["workflow_id"] == workflow]
         ids = self.some(steps, parents) if steps else []
         edges = [Edge(id, kind) for id, kind in zip(ids, on, strict=False)]
         given: dict[str, Any] = {"depends_on": edges, "workflow_id": workflow, "policy": policy}
+        given["good_for"] = good_for
         if edges:
             given |= {"good_for_us": good_for_us, "delay_us": delay and delay * SECOND}
             given["deps_needed"] = min(needed, len(edges)) if needed else None

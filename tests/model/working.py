@@ -25,24 +25,28 @@ from tests.model.outcomes import KINDS, change_for, verdict_for
 from tests.model.runs import Claim, Report
 from tests.model.side import Side
 from tests.model.verdict import SECOND, Verdict
+from tests.model.world import CLAIMED, PENDING, RUNNING
 
 HOST, PROCESS, PID = "host", "child", 7
-CLAIMED, RUNNING = TaskStatus.CLAIMED, TaskStatus.RUNNING
+lease_seconds = st.sampled_from((5, 30))
 
 
 class Working(Machine):
     """The verbs of workers, and of those that only believe to be one."""
 
-    @rule(
-        queue=queue_names,
-        wanted=st.integers(1, 4),
-        known=known_names,
-        lease=st.sampled_from((5, 30)),
-        started=flags,
-    )
-    def claim(
-        self, queue: str, wanted: int, known: Sequence[str], lease: int, started: bool
-    ) -> None:
+    @precondition(lambda self: self.there_is(PENDING))
+    @rule(queue=queue_names, wanted=st.integers(1, 4), known=known_names, lease=lease_seconds)
+    def claim(self, queue: str, wanted: int, known: Sequence[str], lease: int) -> None:
+        self.take(queue, wanted, known, lease)
+
+    @precondition(lambda self: self.there_is(PENDING))
+    @rule(picked=pick, lease=lease_seconds)
+    def claim_and_start(self, picked: int, lease: int) -> None:
+        """As a worker with free children does."""
+        queues = [self.model.tasks[id]["queue_name"] for id in self.model.among(PENDING)]
+        self.begin_runs(self.take(queues[picked % len(queues)], 4, ("t@1", "u@1"), lease))
+
+    def take(self, queue: str, wanted: int, known: Sequence[str], lease: int) -> list[Claim]:
         token, worker = self.new_bytes(), f"worker-{self.made % 2}"
         lease_us = lease * SECOND
         expected = self.model.claim(token, worker, queue, known, wanted, lease_us)
@@ -61,8 +65,7 @@ class Working(Machine):
             side.claims |= {(task.id, token): task for task in claimed.tasks}
         taken = [(id, token) for id in expected]
         self.claims += taken
-        if started and taken:
-            self.begin_runs(taken)
+        return taken
 
     def begin_runs(self, chosen: list[Claim]) -> None:
         expected = self.model.start(dict.fromkeys(chosen, (PID, PROCESS)), HOST)
