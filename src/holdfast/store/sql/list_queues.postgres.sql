@@ -1,6 +1,7 @@
 -- Every queue that has waiting tasks or was ever paused. The names are found by skipping through
 -- the claim index, one step per queue, and counting stops at :cap: a million waiting tasks must
--- not make this slow. Differs from SQLite, which has no LATERAL.
+-- not make this slow. The oldest task may have any priority; the index knows the first of each.
+-- Differs from SQLite, which has no LATERAL.
 WITH RECURSIVE waiting (queue_name) AS (
     (SELECT queue_name FROM holdfast_tasks WHERE ready ORDER BY queue_name LIMIT 1)
     UNION ALL
@@ -26,10 +27,12 @@ CROSS JOIN LATERAL (
     ) AS few
 ) AS pending
 LEFT JOIN LATERAL (
-    SELECT min(enqueued_at) AS enqueued_at FROM (
+    SELECT min(first.enqueued_at) AS enqueued_at
+    FROM generate_series(1, 100) AS level (priority)
+    CROSS JOIN LATERAL (
         SELECT task.enqueued_at FROM holdfast_tasks AS task
-        WHERE task.ready AND task.queue_name = name.queue_name
-        ORDER BY task.priority, task.enqueued_at LIMIT 1
+        WHERE task.ready AND task.queue_name = name.queue_name AND task.priority = level.priority
+        ORDER BY task.enqueued_at LIMIT 1
     ) AS first
 ) AS oldest ON true
 ORDER BY name.queue_name;

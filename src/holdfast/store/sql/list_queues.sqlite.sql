@@ -1,6 +1,7 @@
 -- Every queue that has waiting tasks or was ever paused. The names are found by skipping through
 -- the claim index, one step per queue, and counting stops at :cap: a million waiting tasks must
--- not make this slow. Differs from PostgreSQL: correlated subqueries instead of LATERAL.
+-- not make this slow. The oldest task may have any priority; the index knows the first of each.
+-- Differs from PostgreSQL: correlated subqueries instead of LATERAL.
 WITH RECURSIVE waiting (queue_name) AS (
     SELECT min(queue_name) FROM holdfast_tasks WHERE ready
     UNION ALL
@@ -10,6 +11,8 @@ WITH RECURSIVE waiting (queue_name) AS (
     )
     FROM waiting
     WHERE waiting.queue_name IS NOT NULL
+), level (priority) AS (
+    SELECT 1 UNION ALL SELECT priority + 1 FROM level WHERE priority < 100
 ), name (queue_name) AS (
     SELECT queue_name FROM waiting WHERE queue_name IS NOT NULL
     UNION
@@ -24,9 +27,12 @@ SELECT
         )
     ),
     (
-        SELECT task.enqueued_at FROM holdfast_tasks AS task
-        WHERE task.ready AND task.queue_name = name.queue_name
-        ORDER BY task.priority, task.enqueued_at LIMIT 1
+        SELECT min((
+            SELECT min(task.enqueued_at) FROM holdfast_tasks AS task
+            WHERE task.ready AND task.queue_name = name.queue_name
+                AND task.priority = level.priority
+        ))
+        FROM level
     )
 FROM name
 LEFT JOIN holdfast_queues AS queue ON queue.queue_name = name.queue_name

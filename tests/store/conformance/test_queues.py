@@ -1,0 +1,90 @@
+"""Queues: pausing, resuming, and what waits in them."""
+
+from __future__ import annotations
+
+from holdfast.core.records import QueueRecord
+from holdfast.core.status import TaskStatus
+from holdfast.store import queues
+from tests.support.stores import MORNING, SECOND, Lab
+
+
+def test_no_tasks_no_queues(lab: Lab) -> None:
+    assert lab.run(queues.list_queues()) == []
+
+
+def test_queues_with_waiting_tasks_are_listed_by_name(lab: Lab) -> None:
+    lab.send_many(2, queue_name="b")
+    lab.clock.advance(1)
+    lab.send(queue_name="a")
+    lab.send(queue_name="b")
+    assert lab.run(queues.list_queues()) == [
+        QueueRecord("a", None, None, 1, MORNING + SECOND),
+        QueueRecord("b", None, None, 3, MORNING),
+    ]
+
+
+def test_only_pending_tasks_wait_in_a_queue(lab: Lab) -> None:
+    for status in set(TaskStatus) - {TaskStatus.PENDING}:
+        lab.reach(status)
+    assert lab.run(queues.list_queues()) == []
+
+
+def test_the_oldest_is_the_oldest_whatever_its_priority(lab: Lab) -> None:
+    lab.send(priority=90)
+    lab.clock.advance(5)
+    lab.send(priority=10)
+    (queue,) = lab.run(queues.list_queues())
+    assert queue.oldest_enqueued_at == MORNING
+
+
+def test_counting_stops_at_the_cap(lab: Lab) -> None:
+    lab.send_many(5)
+    (queue,) = lab.run(queues.list_queues(cap=3))
+    assert queue.pending == 3
+
+
+def test_a_paused_queue_is_listed_with_who_and_when_even_if_it_is_empty(lab: Lab) -> None:
+    lab.clock.advance(1)
+    lab.run(queues.pause("idle", by="ann"))
+    assert lab.run(queues.list_queues()) == [QueueRecord("idle", MORNING + SECOND, "ann", 0, None)]
+
+
+def test_pausing_twice_keeps_the_first(lab: Lab) -> None:
+    lab.run(queues.pause("q", by="ann"))
+    lab.clock.advance(1)
+    lab.run(queues.pause("q", by="bob"))
+    (queue,) = lab.run(queues.list_queues())
+    assert (queue.paused_at, queue.paused_by) == (MORNING, "ann")
+
+
+def test_resuming(lab: Lab) -> None:
+    assert lab.run(queues.resume("q")) is False
+    lab.run(queues.pause("q", by="ann"))
+    assert lab.run(queues.resume("q")) is True
+    assert lab.run(queues.resume("q")) is False
+    (queue,) = lab.run(queues.list_queues())
+    assert (queue.paused_at, queue.paused_by) == (None, None)
+
+
+def test_a_second_pause_after_a_resume_is_a_new_one(lab: Lab) -> None:
+    lab.run(queues.pause("q", by="ann"))
+    lab.run(queues.resume("q"))
+    now = lab.clock.advance(9)
+    lab.run(queues.pause("q"))
+    (queue,) = lab.run(queues.list_queues())
+    assert (queue.paused_at, queue.paused_by) == (now, None)
+
+
+def test_a_pause_stops_claims_of_its_queue_only(lab: Lab) -> None:
+    lab.send(queue_name="a")
+    b = lab.send(queue_name="b")
+    lab.run(queues.pause("a"))
+    assert lab.claim(queue="a").tasks == []
+    assert [task.id for task in lab.claim(queue="b").tasks] == [b]
+
+
+def test_what_was_claimed_before_the_pause_goes_on(lab: Lab) -> None:
+    task = lab.claimed()
+    lab.run(queues.pause("q"))
+    lab.started(task)
+    assert lab.complete(task).status is TaskStatus.COMPLETED

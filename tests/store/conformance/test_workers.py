@@ -1,0 +1,155 @@
+"""Workers and their counters: registration, snapshots, statistics per minute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.core.records import WorkerRecord, WorkerState
+from holdfast.store import stats, workers
+from holdfast.store.op import At
+from holdfast.store.stats import Minute, Tally
+from tests.support.stores import MORNING, SECOND, Lab
+
+MINUTE = 60 * SECOND
+
+
+def register(lab: Lab, worker_id: str, **changed: Any) -> workers.Registered:
+    facts: dict[str, Any] = {
+        "hostname": "host",
+        "pid": 7,
+        "version": "1.0",
+        "lease_us": 30 * SECOND,
+        "queues": '["q"]',
+        "known": '["t@1"]',
+        "settings": '{"concurrency":4}',
+    }
+    return lab.run(workers.register(worker_id, **{**facts, **changed}))
+
+
+def test_a_worker_registers_and_reports(lab: Lab) -> None:
+    assert register(lab, "w-1") == (None, MORNING)
+    now = lab.clock.advance(10)
+    assert register(lab, "w-1", queues='["a","b"]', settings="{}") == (None, MORNING)
+    (worker,) = lab.run(workers.list_workers())
+    assert worker == WorkerRecord(
+        worker_id="w-1",
+        hostname="host",
+        pid=7,
+        version="1.0",
+        started_at=MORNING,
+        seen_at=now,
+        stopped_at=None,
+        lease_us=30 * SECOND,
+        queues='["a","b"]',
+        known='["t@1"]',
+        settings="{}",
+        command=None,
+    )
+
+
+def test_workers_are_listed_the_newest_first(lab: Lab) -> None:
+    for name in ("b", "a"):
+        register(lab, name)
+    lab.clock.advance(1)
+    register(lab, "c")
+    assert [worker.worker_id for worker in lab.run(workers.list_workers())] == ["c", "a", "b"]
+
+
+def test_a_worker_says_goodbye_once(lab: Lab) -> None:
+    register(lab, "w-1")
+    now = lab.clock.advance(5)
+    lab.run(workers.stop("w-1"))
+    lab.clock.advance(5)
+    lab.run(workers.stop("w-1"))
+    lab.run(workers.stop("nobody"))
+    (worker,) = lab.run(workers.list_workers())
+    assert worker.stopped_at == worker.seen_at == now
+
+
+def test_a_worker_hears_an_operators_order_when_it_reports(lab: Lab) -> None:
+    register(lab, "w-1")
+    lab.sql("UPDATE holdfast_workers SET command = 'stop'")
+    assert register(lab, "w-1").command == "stop"
+
+
+def test_a_snapshot_keeps_every_setting_and_figure(lab: Lab) -> None:
+    state = WorkerState(
+        worker_id="w-1",
+        hostname="host",
+        pid=7,
+        processes=4,
+        queues='["q"]',
+        tasks_running=3,
+        tasks_claimed=9,
+        worker_started_at=MORNING - 5,
+        memory_usage_mb=12.5,
+        memory_percent=0.25,
+        cpu_percent=99.5,
+        max_claim_batch=512,
+        max_claim_per_worker=64,
+        cluster_wide_cap=100,
+        queue_priorities='{"q":1}',
+        queue_max_concurrency='{"q":2}',
+        recovery_config='{"lease":30}',
+        snapshot_at=MORNING,
+    )
+    lab.run(workers.snapshot(state))
+    assert lab.run(workers.states("w-1")) == [state]
+
+
+def test_what_was_not_measured_is_absent(lab: Lab) -> None:
+    plain = WorkerState("w-1", "host", 7, 1, "[]", 0, 0, MORNING, snapshot_at=MORNING)
+    lab.run(workers.snapshot(plain))
+    assert lab.run(workers.states("w-1")) == [plain]
+
+
+def test_the_time_series_of_one_worker_the_newest_first(lab: Lab) -> None:
+    for _ in range(4):
+        for name in ("w-1", "w-2"):
+            lab.run(workers.snapshot(WorkerState(name, "h", 1, 1, "[]", 0, 0, MORNING)))
+        lab.clock.advance(1)
+    found = lab.run(workers.states("w-1", since=MORNING + SECOND, limit=2))
+    assert [state.snapshot_at for state in found] == [MORNING + 3 * SECOND, MORNING + 2 * SECOND]
+    assert len(lab.run(workers.states("w-1"))) == 4
+
+
+# Statistics.
+
+
+def test_counters_add_up_over_workers_and_tasks_per_minute_and_queue(lab: Lab) -> None:
+    start = lab.clock.move_to(MORNING // MINUTE * MINUTE + MINUTE)
+    lab.clock.advance(59.999_999)
+    lab.run(
+        stats.add(
+            [
+                Tally("w-1", "q", "t", completed=3, wait_us=10, run_us=100),
+                Tally("w-1", "q", "u", failed=1, retried=2, other=4),
+                Tally("w-1", "r", "t", completed=1),
+            ]
+        )
+    )
+    lab.run(stats.add([Tally("w-1", "q", "t", completed=2, run_us=5)]))
+    lab.run(stats.add([Tally("w-2", "q", "t", completed=10**12)]))
+    lab.clock.advance(0.000_001)
+    lab.run(stats.add([Tally("w-1", "q", "t", completed=1)]))
+    assert lab.run(stats.minutes(0)) == [
+        Minute(start, "q", 5 + 10**12, 1, 2, 4, 10, 105),
+        Minute(start, "r", 1, 0, 0, 0, 0, 0),
+        Minute(start + MINUTE, "q", 1, 0, 0, 0, 0, 0),
+    ]
+    assert [row.minute for row in lab.run(stats.minutes(start + 1))] == [start + MINUTE]
+
+
+def test_each_worker_counts_in_rows_of_its_own(lab: Lab) -> None:
+    for name in ("w-1", "w-2"):
+        for _ in range(3):
+            lab.run(stats.add([Tally(name, "q", "t", completed=1)]))
+    assert lab.sql("SELECT worker_id, completed FROM holdfast_stats ORDER BY worker_id") == [
+        ("w-1", 3),
+        ("w-2", 3),
+    ]
+
+
+def test_nothing_to_count_is_no_work(lab: Lab) -> None:
+    lab.run(stats.add([]))
+    assert lab.run(stats.minutes(At(0))) == []
