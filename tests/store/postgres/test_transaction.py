@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -148,3 +149,24 @@ def test_probe(store: PostgresStore) -> None:
     assert int(info.version.split(".")[0]) >= 13
     assert info.encoding == "UTF8"
     assert info.read_only is False
+
+
+def test_an_interrupt_in_the_middle_of_a_statement(store: PostgresStore) -> None:
+    class Enough(Exception):
+        pass
+
+    def enough(*_: object) -> None:
+        raise Enough
+
+    backend = store.run(verbs.value("backend"))
+    before = signal.signal(signal.SIGALRM, enough)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Enough):
+            store.run(verbs.value("sleep", seconds=30.0))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    # That connection still waits for its answer; nobody else gets it.
+    assert store.run(verbs.value("backend")) != backend
+    assert store.run(verbs.put("a")) == 1
