@@ -20,6 +20,9 @@ from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
 from tests.support.deadline import eventually
 
+# Newer Pythons warn of forks beside threads, which is what is tested here.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
 
 def in_child(work: Callable[[], object]) -> str:
     """Run `work` in a forked child; what it returned or raised, as text."""
