@@ -33,10 +33,12 @@ if TYPE_CHECKING:
         WaitTimeout,
     )
     from holdfast.core.result import TaskError, TaskResult
+    from holdfast.core.retention import Retention
     from holdfast.core.retry import Retry
     from holdfast.core.signals import Abort, RetryLater, Snooze
     from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
     from holdfast.core.unique import Unique
+    from holdfast.runtime.context import current_task
 
 __version__ = "0.1.0.dev0"
 
@@ -52,6 +54,7 @@ __all__ = [
     "IllegalTransition",
     "PayloadError",
     "PayloadMismatch",
+    "Retention",
     "Retry",
     "RetryLater",
     "SchemaMismatch",
@@ -75,6 +78,7 @@ __all__ = [
     "UnknownTask",
     "WaitTimeout",
     "__version__",
+    "current_task",
 ]
 
 _ERRORS = "holdfast.core.errors"
@@ -83,6 +87,7 @@ _HOMES = {
     "Attempt": "holdfast.client.info",
     "ErrorCode": "holdfast.core.error_code",
     "Holdfast": "holdfast.app",
+    "Retention": "holdfast.core.retention",
     "Retry": "holdfast.core.retry",
     "RetryLater": "holdfast.core.signals",
     "Snooze": "holdfast.core.signals",
@@ -94,6 +99,7 @@ _HOMES = {
     "TaskResult": "holdfast.core.result",
     "TaskStatus": "holdfast.core.status",
     "Unique": "holdfast.core.unique",
+    "current_task": "holdfast.runtime.context",
 }
 
 

@@ -18,6 +18,7 @@ PUBLIC = [
     "IllegalTransition",
     "PayloadError",
     "PayloadMismatch",
+    "Retention",
     "Retry",
     "RetryLater",
     "SchemaMismatch",
@@ -42,6 +43,7 @@ PUBLIC = [
     "UnknownTask",
     "WaitTimeout",
     "__version__",
+    "current_task",
 ]
 
 
