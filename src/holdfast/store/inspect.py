@@ -22,6 +22,8 @@ SCAN = 10_000
 _SCANS = 10
 
 _IN_FLIGHT = frozenset({TaskStatus.CLAIMED, TaskStatus.RUNNING})
+_IN_ANOTHER_ORDER = frozenset({"pending", "scheduled"})
+"""Paths whose index is not in the order of a page."""
 
 
 class Ending(NamedTuple):
@@ -88,14 +90,20 @@ def list_tasks(wanted: TaskFilter, *, before: bytes | None = None, limit: int = 
     cursor: bytes | None = before or NEWEST
     for _ in range(_SCANS):
         assert cursor is not None
-        found = yield Statement("list_tasks", _filter(wanted, path, cursor, limit - len(ids)))
+        # One more than is shown tells whether there is a next page.
+        found = yield Statement("list_tasks", _filter(wanted, path, cursor, limit + 1 - len(ids)))
+        examined = next((rows.uuid(row[0]) for row in found if row[1]), None)
+        if examined is not None and path in _IN_ANOTHER_ORDER:
+            # The newest need not be among the first of this index; so many are not rare
+            # among all tasks either.
+            path = "walk"
+            continue
         ids += [rows.uuid(row[0]) for row in found if not row[1]]
-        examined = [rows.uuid(row[0]) for row in found if row[1]]
-        cursor = ids[-1] if len(ids) == limit else next(iter(examined), None)
-        if cursor is None or len(ids) == limit or path in ("pending", "scheduled"):
+        cursor = ids[limit - 1] if len(ids) > limit else examined
+        if cursor is None or len(ids) > limit:
             break
-    tasks = yield from tasks_by_id(ids)
-    return Page([tasks[id] for id in ids if id in tasks], cursor)
+    tasks = yield from tasks_by_id(ids[:limit])
+    return Page([tasks[id] for id in ids[:limit] if id in tasks], cursor)
 
 
 def _path(wanted: TaskFilter) -> str:
