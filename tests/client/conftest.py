@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import Holdfast, TaskHandle
 from holdfast.core.records import ClaimedTask
-from holdfast.store import statement
+from holdfast.store import claims, statement
 from holdfast.store.op import Op
 from tests.support.postgres import PostgresServer
 from tests.support.verbs import Verbs
@@ -37,10 +37,17 @@ class Hands(Verbs):
     def sql(self, text: str, **params: Any) -> list[tuple[Any, ...]]:
         raise NotImplementedError
 
+    def hold(self, handle: TaskHandle[Any]) -> ClaimedTask:
+        """Claim this task, which must be the first in its queue."""
+        record = self.task(handle.id.bytes)
+        known = claims.known_name(record.task_name, record.version)
+        (task,) = self.claim(1, queue=record.queue_name, known=[known]).tasks
+        assert task.id == record.id, "another task stands before it in the queue"
+        return task
+
     def take(self, handle: TaskHandle[Any]) -> ClaimedTask:
         """Claim and start this task, which must be the first in its queue."""
-        task_id = handle.id.bytes
-        return self.run_again(task_id, self.task(task_id).queue_name)
+        return self.started(self.hold(handle))
 
     def finish(self, handle: TaskHandle[Any], result: str = "null") -> None:
         """Run this task to COMPLETED."""

@@ -16,6 +16,8 @@ import psycopg
 import pytest
 import sqlalchemy
 from django.conf import settings as django_settings
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import DictRow, dict_row
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from holdfast import ConfigError, Holdfast, PayloadMismatch, StoreError, TaskNotFound, Unique
@@ -68,7 +70,7 @@ def by_apsw(url: str) -> Iterator[Way]:
 
 @contextmanager
 def by_psycopg(url: str) -> Iterator[Way]:
-    with psycopg.connect(url, row_factory=psycopg.rows.dict_row) as connection:
+    with psycopg.Connection[DictRow].connect(url, row_factory=dict_row) as connection:
         yield Way(connection, connection.commit, connection.rollback)
 
 
@@ -114,7 +116,7 @@ def django_connection(url: str) -> Any:
     if url.startswith("sqlite"):
         given: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "NAME": path_of(url)}
     else:
-        parts = psycopg.conninfo.conninfo_to_dict(url)
+        parts = conninfo_to_dict(url)
         given = {
             "ENGINE": "django.db.backends.postgresql",
             "NAME": parts["dbname"],
@@ -336,9 +338,11 @@ def test_another_engine_is_refused(sqlite: str, postgres: str, open_app: Open) -
 def test_another_database_is_refused(postgres: str, postgres_url: str, open_app: Open) -> None:
     with Holdfast(postgres_url) as other:
         other.send("any")
-    with psycopg.connect(postgres_url) as connection:
-        with pytest.raises(ConfigError, match="leads to other tables"):
-            open_app(postgres).using(connection)
+    with (
+        psycopg.connect(postgres_url) as connection,
+        pytest.raises(ConfigError, match="leads to other tables"),
+    ):
+        open_app(postgres).using(connection)
 
 
 def test_another_schema_is_refused(postgres_url: str, open_app: Open) -> None:
@@ -347,9 +351,11 @@ def test_another_schema_is_refused(postgres_url: str, open_app: Open) -> None:
         other.send("any")
         with psycopg.connect(postgres_url) as connection, other.using(connection):
             assert total(other) == 1
-    with psycopg.connect(postgres_url, options="-c search_path=other") as connection:
-        with pytest.raises(ConfigError, match="search_path"):
-            open_app(postgres_url).using(connection)
+    with (
+        psycopg.connect(postgres_url, options="-c search_path=other") as connection,
+        pytest.raises(ConfigError, match="search_path"),
+    ):
+        open_app(postgres_url).using(connection)
 
 
 def test_memory_is_refused(open_app: Open) -> None:
@@ -391,9 +397,12 @@ def test_a_closed_connection_is_refused(postgres: str, sqlite: str, open_app: Op
 
 def test_async_calls_need_an_async_connection(sqlite: str, open_app: Open) -> None:
     app = open_app(sqlite)
-    with by_sqlite3(sqlite) as way, app.using(way.connection):
-        with pytest.raises(ConfigError, match="sync connection: call the sync method"):
-            asyncio.run(app.asend("any"))
+    with (
+        by_sqlite3(sqlite) as way,
+        app.using(way.connection),
+        pytest.raises(ConfigError, match="sync connection: call the sync method"),
+    ):
+        asyncio.run(app.asend("any"))
 
 
 def test_a_server_that_restarts_is_known_again(open_app: Open) -> None:

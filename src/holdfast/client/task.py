@@ -1,7 +1,7 @@
 """A task as its users hold it: a function that can be sent.
 
-Owns the typed surface of sending. `P` are the parameters of the task's function and `R` is
-the value its handle gives, so a type checker sees a wrong argument of `send` where it is
+Owns the typed surface of sending. `P` are the parameters of the task's function and `R_co`
+is the value its handle gives, so a type checker sees a wrong argument of `send` where it is
 written. Sending is `dispatch`'s work; a plain call runs the function here and now.
 """
 
@@ -22,11 +22,11 @@ from holdfast.core.moment import When
 __all__ = ["Task", "TaskFunction"]
 
 P = ParamSpec("P")
-R = TypeVar("R")
-C = TypeVar("C")
+R_co = TypeVar("R_co", covariant=True)
+C_co = TypeVar("C_co", covariant=True)
 
 
-class Task(Generic[P, R]):
+class Task(Generic[P, R_co]):
     """A task that can be sent; `options` makes one that is sent differently.
 
     add.send(1, 2)
@@ -71,62 +71,62 @@ class Task(Generic[P, R]):
         """Functions to be called around this task's code: `@resize.hooks.on_failure`."""
         return self._definition.hooks
 
-    def options(self, **options: Unpack[CallOptions]) -> Task[P, R]:
+    def options(self, **options: Unpack[CallOptions]) -> Task[P, R_co]:
         """The same task with other options for its sends: queue, priority, delay, run_at,
         good_until, good_for, unique, id, tags."""
         return Task(self._definition, self._dispatch, choose(self._choice, **options))
 
-    def send(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+    def send(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call. When this returns, the task is durable."""
         call = self._dispatch.prepare(self._form, args, kwargs)
         return self._dispatch.send(call)
 
-    async def asend(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+    async def asend(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call. When this returns, the task is durable."""
         call = self._dispatch.prepare(self._form, args, kwargs)
         return await self._dispatch.asend(call)
 
-    def schedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+    def schedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call to be run later: in seconds, after a timedelta, or at an aware datetime."""
         form = Form.of(self._definition, put_off(self._choice, when))
         call = self._dispatch.prepare(form, args, kwargs)
         return self._dispatch.send(call)
 
-    async def aschedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+    async def aschedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call to be run later: in seconds, after a timedelta, or at an aware datetime."""
         form = Form.of(self._definition, put_off(self._choice, when))
         call = self._dispatch.prepare(form, args, kwargs)
         return await self._dispatch.asend(call)
 
-    def send_many(self, calls: Iterable[ManyArguments], /) -> list[TaskHandle[R]]:
+    def send_many(self, calls: Iterable[ManyArguments], /) -> list[TaskHandle[R_co]]:
         """Send many calls in one transaction: all of them, or none.
 
         Each is a tuple of positional arguments, or a dict of named ones.
         """
         prepared = self._dispatch.prepare_many(self._form, calls)
-        return cast("list[TaskHandle[R]]", self._dispatch.send_all(prepared))
+        return cast("list[TaskHandle[R_co]]", self._dispatch.send_all(prepared))
 
-    async def asend_many(self, calls: Iterable[ManyArguments], /) -> list[TaskHandle[R]]:
+    async def asend_many(self, calls: Iterable[ManyArguments], /) -> list[TaskHandle[R_co]]:
         """Send many calls in one transaction: all of them, or none."""
         prepared = self._dispatch.prepare_many(self._form, calls)
-        return cast("list[TaskHandle[R]]", await self._dispatch.asend_all(prepared))
+        return cast("list[TaskHandle[R_co]]", await self._dispatch.asend_all(prepared))
 
     def __repr__(self) -> str:
         return f"<Task {self.name} version {self.version}>"
 
 
-class TaskFunction(Task[P, R], Generic[P, R, C]):
+class TaskFunction(Task[P, R_co], Generic[P, R_co, C_co]):
     """A task that was made from a function, and can still be called as one.
 
-    `C` is what the plain call returns: for an `async def` a coroutine, where `R` is its value.
+    `C_co` is what the plain call returns: of an `async def`, a coroutine that gives an `R_co`.
     """
 
     def __init__(
-        self, definition: TaskDefinition, dispatch: Dispatch, function: Callable[P, C]
+        self, definition: TaskDefinition, dispatch: Dispatch, function: Callable[P, C_co]
     ) -> None:
         super().__init__(definition, dispatch)
         self._function = function
-        update_wrapper(cast("Callable[P, C]", self), function)
+        update_wrapper(cast("Callable[P, C_co]", self), function)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C_co:
         return self._function(*args, **kwargs)

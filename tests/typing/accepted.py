@@ -1,0 +1,153 @@
+"""What users may write, and the types they get; read by mypy and pyright, never run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Coroutine, Generator, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, assert_type
+from uuid import UUID
+
+from holdfast import (
+    Holdfast,
+    Retry,
+    Task,
+    TaskError,
+    TaskHandle,
+    TaskInfo,
+    TaskResult,
+    TaskStatus,
+    Unique,
+)
+
+app = Holdfast()
+configured = Holdfast("postgresql://localhost/db", schema="queue", send_timeout=1, durable=False)
+
+
+@app.task
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+@app.task("resize", version=2, queue="images", priority=10, retry=Retry(3), timeout=60)
+def resize(path: Path, width: int = 640) -> TaskResult[str, TaskError]:
+    if width < 1:
+        return TaskResult(err=TaskError("TOO_SMALL"))
+    return TaskResult(ok=str(path))
+
+
+@app.task
+async def fetch(url: str) -> str:
+    return url
+
+
+@app.task(retry=3)
+async def fetch_result(url: str) -> TaskResult[bytes, TaskError]:
+    return TaskResult(ok=url.encode())
+
+
+@app.task
+def stream(lines: int) -> Generator[str, None, int]:
+    yield "line"
+    return lines
+
+
+@app.task
+def stream_result() -> Generator[str, None, TaskResult[int, TaskError]]:
+    yield "line"
+    return TaskResult(ok=1)
+
+
+@app.task
+def iterate() -> Iterator[str]:
+    yield "line"
+
+
+@app.task
+async def astream() -> AsyncIterator[str]:
+    yield "line"
+
+
+@app.task()
+def nothing() -> None: ...
+
+
+def plain_calls() -> None:
+    assert_type(add(1, 2), int)
+    assert_type(resize(Path()), TaskResult[str, TaskError])
+    assert_type(fetch("x"), Coroutine[Any, Any, str]).close()
+    assert_type(stream(1), Generator[str, None, int])
+
+
+def sends() -> None:
+    assert_type(add.send(1, b=2), TaskHandle[int])
+    assert_type(add.send(1, 2).get(timeout=5), int)
+    assert_type(resize.send(Path("a"), width=3), TaskHandle[str])
+    assert_type(resize.send(Path("a")).outcome(), TaskResult[str, TaskError])
+    assert_type(fetch.send("x"), TaskHandle[str])
+    assert_type(fetch_result.send("x"), TaskHandle[bytes])
+    assert_type(stream.send(3), TaskHandle[int])
+    assert_type(stream_result.send(), TaskHandle[int])
+    assert_type(iterate.send(), TaskHandle[Any])
+    assert_type(astream.send(), TaskHandle[None])
+    assert_type(nothing.send(), TaskHandle[None])
+    assert_type(app.send("resize", "a.png", width=10), TaskHandle[Any])
+
+
+async def async_sends() -> None:
+    assert_type(await add.asend(1, 2), TaskHandle[int])
+    assert_type(await (await add.asend(1, 2)), int)
+    assert_type(await fetch.send("x").aget(), str)
+    assert_type(await add.aschedule(60, 1, b=2), TaskHandle[int])
+    assert_type(await add.asend_many([(1, 2)]), list[TaskHandle[int]])
+    async for handle in app.aas_completed([add.send(1, 2)]):
+        assert_type(handle, TaskHandle[int])
+    async with app, app.using(object()):
+        assert_type(await app.asend("x"), TaskHandle[Any])
+
+
+def options() -> None:
+    chosen = add.options(
+        queue="fast",
+        priority=1,
+        delay=timedelta(minutes=1),
+        good_until=datetime.now(UTC),
+        unique=Unique("k"),
+        id=UUID(int=1),
+        tags=["a"],
+    )
+    assert_type(chosen.send(1, 2), TaskHandle[int])
+    assert_type(chosen.options(run_at=datetime.now(UTC)).send(a=1, b=2), TaskHandle[int])
+    assert_type(add.schedule(60, 1, 2), TaskHandle[int])
+    assert_type(add.schedule(timedelta(1), 1, b=2), TaskHandle[int])
+    assert_type(add.send_many([(1, 2), {"a": 1, "b": 2}]), list[TaskHandle[int]])
+
+
+def handles() -> None:
+    handle = add.send(1, 2)
+    assert_type(handle.id, UUID)
+    assert_type(handle.created, bool)
+    assert_type(handle.status(), TaskStatus)
+    assert_type(handle.wait(), TaskStatus)
+    assert_type(handle.cancel(), TaskStatus)
+    assert_type(handle.info(), TaskInfo)
+    assert_type(handle.info().celery_state, str)
+    assert_type(app.wait([handle]), list[TaskStatus])
+    assert_type(list(app.as_completed([handle])), list[TaskHandle[int]])
+    assert_type(
+        app.control.tasks.cancel(handle, resize.send(Path())), dict[UUID, TaskStatus | None]
+    )
+
+
+def a_handle_is_covariant(handle: TaskHandle[float]) -> float:
+    return handle.get()
+
+
+def a_task_may_be_passed_on(task: Task[[int, int], int]) -> TaskHandle[int]:
+    return task.send(1, 2)
+
+
+def uses() -> None:
+    assert_type(a_handle_is_covariant(add.send(1, 2)), float)
+    assert_type(a_task_may_be_passed_on(add), TaskHandle[int])
+    assert_type(a_task_may_be_passed_on(add.options(priority=1)), TaskHandle[int])
