@@ -23,6 +23,7 @@ from holdfast import (
     Unique,
     UniqueConflict,
 )
+from holdfast.core.lineage import Lineage, running
 from tests.client.conftest import Hands
 
 Add = Task[[int, int], int]
@@ -316,3 +317,21 @@ def test_only_sends_can_be_resent(app: Holdfast) -> None:
         app.resend(ConfigError("x"))
     with pytest.raises(ConfigError, match="does not come from send_many"):
         app.resend_many(ConfigError("x"))
+
+
+class Running:
+    """Stands for the task whose code runs."""
+
+    lineage = Lineage(bytes(15) + b"\1", bytes(15) + b"\2", "00-trace")
+
+
+def test_a_send_inside_a_task_knows_its_parent(app: Holdfast, add: Add) -> None:
+    token = running.set(Running())
+    try:
+        infos = [handle.info() for handle in (add.send(1, 2), *add.send_many([(3, 4)]))]
+    finally:
+        running.reset(token)
+    for info in infos:
+        assert (info.parent_id, info.root_id) == (UUID(int=1), UUID(int=2))
+        assert info.trace_context == "00-trace"
+    assert add.send(1, 2).info().parent_id is None

@@ -19,6 +19,7 @@ from holdfast.core.definition import TaskDefinition
 from holdfast.core.errors import ConfigError
 from holdfast.core.fingerprint import fingerprint
 from holdfast.core.identity import new_id
+from holdfast.core.lineage import current
 from holdfast.core.moment import Due, from_us
 from holdfast.core.payload import encode_arguments, to_json
 from holdfast.core.records import OnConflict, Submission
@@ -185,6 +186,13 @@ class Form:
             unique_slot,
             self._on_conflict,
         )
+        lineage = current()
+        if lineage is not None:
+            submission = submission._replace(
+                parent_id=lineage.task_id,
+                root_id=lineage.root_id,
+                trace_context=lineage.trace_context,
+            )
         return Call(submission, self._id is not None)
 
     def _begins(self, now: int) -> int:
