@@ -5,7 +5,6 @@ Owns the shape of a result. Never measures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
@@ -96,16 +95,13 @@ def at_most(
     return Figure(name, engine, value, bound, False, unit, detail)
 
 
-HEADING = f"{'':<5}{'figure':<46}{'engine':<12}{'value':>9}  {'bound':<9}{'detail'}"
+HEADING = f"{'':<5}{'figure':<48}{'engine':<12}{'value':>9}  {'bound':<9}{'detail'}"
 
 
-def line(figure: Figure) -> str:
-    """One figure as one line of the table."""
-    verdict = "ok" if figure.is_kept else "MISS"
+def line(figure: Figure, *, judged: bool = True) -> str:
+    """One figure as one line of the table; without a verdict where the sizes allow none."""
+    verdict = "" if not judged else "ok" if figure.is_kept else "MISS"
     sign = "≥" if figure.at_least else "≤"
     bound = f"{sign} {figure.bound:g}{figure.unit}"
     value = f"{figure.value:.3g}{figure.unit}"
-    return f"{verdict:<5}{figure.name:<46}{figure.engine:<12}{value:>9}  {bound:<9}{figure.detail}"
-
-
-Benchmark = Callable[[Sizes], Iterable[Figure]]
+    return f"{verdict:<5}{figure.name:<48}{figure.engine:<12}{value:>9}  {bound:<9}{figure.detail}"
