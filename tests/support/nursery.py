@@ -1,0 +1,316 @@
+"""A supervisor for tests: real templates and real children, driven over the wire by hand.
+
+    with Nursery("tests.runtime.apps.plain:app") as nursery:
+        kid = nursery.fork("process")
+        assert kid.do("add", 1, 2).result == "3"
+
+Owns the processes it starts: whatever a test does, none of them outlives the block.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from holdfast.core.identity import new_id
+from holdfast.core.payload import to_json
+from holdfast.runtime import board, wire
+from holdfast.runtime.board import Board
+from holdfast.runtime.trail import Splitter
+from holdfast.runtime.wire import Fork, FromTemplate, Job, Kind, Message, Reader, ToSupervisor
+
+M = TypeVar("M")
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 20.0
+_slots = count(1)
+
+
+def job(name: str, *args: Any, **fields: Any) -> Job:
+    """A job of this task, with made-up identities."""
+    given: dict[str, Any] = {
+        "slot": next(_slots),
+        "id": new_id(),
+        "name": name,
+        "version": 1,
+        "queue": "default",
+        "args": to_json(args),
+        "kwargs": "{}",
+        "attempt": 1,
+        "retry_count": 0,
+        "task_options": None,
+        "parent_id": None,
+        "root_id": None,
+        "workflow_id": None,
+        "trace_context": None,
+        "key": 1,
+        "token": os.urandom(16),
+    }
+    return Job(**{**given, **fields})
+
+
+class Ear:
+    """Messages from one socket, in order, waited for with a deadline."""
+
+    def __init__(self, sock: socket.socket, expected: Any) -> None:
+        self._sock = sock
+        self._reader = Reader(expected)
+        self._heard: list[Any] = []
+        self.ended = False
+
+    def wait(
+        self, wanted: Callable[[Any], bool], seconds: float, meanwhile: Callable[[], None]
+    ) -> Any:
+        """The first message that is wanted; the others stay for later."""
+        deadline = monotonic() + seconds
+        looked = 0
+        while True:
+            while looked < len(self._heard):
+                if wanted(self._heard[looked]):
+                    return self._heard.pop(looked)
+                looked += 1
+            meanwhile()
+            left = deadline - monotonic()
+            assert left > 0, f"not heard within {seconds:g} s; heard {self._heard!r:.500}"
+            assert not self.ended, f"the other side is gone; heard {self._heard!r:.500}"
+            self.listen(min(left, 0.05))
+
+    def listen(self, seconds: float) -> None:
+        """Take in what there is."""
+        if self.ended or not select.select([self._sock], [], [], seconds)[0]:
+            return
+        try:
+            data = self._sock.recv(1 << 20)
+        except ConnectionError:
+            data = b""
+        if not data:
+            self.ended = True
+        else:
+            self._heard += self._reader.feed(data)
+
+    def all(self, kind: type[M]) -> list[M]:
+        """What has been heard of one kind, and leave it."""
+        return [message for message in self._heard if isinstance(message, kind)]
+
+
+class Kid:
+    """One child."""
+
+    def __init__(self, nursery: Nursery, number: int, kind: Kind, lanes: int) -> None:
+        self.number = number
+        self.kind: Kind = kind
+        self._nursery = nursery
+        self.sock, theirs = socket.socketpair()
+        self._output, child_output = os.pipe()
+        os.set_blocking(self._output, False)
+        memory = board.create(lanes)
+        self.board = Board(memory, lanes)
+        nonce = os.urandom(16)
+        self._splitter = Splitter(nonce)
+        self._outputs: dict[int, bytes] = {}
+        self._ear = Ear(self.sock, ToSupervisor)
+        fork = Fork(number, kind, lanes, f"{kind}-{number}", nonce, 3)
+        socket.send_fds(nursery.sock, [wire.frame(fork)], [theirs.fileno(), memory, child_output])
+        theirs.close()
+        os.close(memory)
+        os.close(child_output)
+        self.pid = nursery.hear(wire.Forked, lambda m: m.child == number).pid
+
+    def say(self, *messages: Message) -> None:
+        self.sock.sendall(b"".join(map(wire.frame, messages)))
+
+    def hear(
+        self,
+        kind: type[M],
+        wanted: Callable[[M], bool] = lambda _: True,
+        *,
+        seconds: float = PATIENCE,
+    ) -> M:
+        """Wait for a message of this kind."""
+        found = self._ear.wait(
+            lambda m: isinstance(m, kind) and wanted(m), seconds, self._read_output
+        )
+        assert isinstance(found, kind)
+        return found
+
+    def heard(self, kind: type[M]) -> list[M]:
+        """Messages of this kind that have come and nobody has waited for."""
+        self._ear.listen(0)
+        return self._ear.all(kind)
+
+    def outcomes(self, number: int, *, seconds: float = PATIENCE) -> dict[int, wire.Outcome]:
+        """Wait for so many outcomes; by slot."""
+        found: dict[int, wire.Outcome] = {}
+        while len(found) < number:
+            done = self.hear(wire.Done, seconds=seconds)
+            found.update({outcome.slot: outcome for outcome in done.outcomes})
+        return found
+
+    def do(self, name: str, *args: Any, seconds: float = PATIENCE, **fields: Any) -> wire.Outcome:
+        """Run one task and wait for its outcome."""
+        order = job(name, *args, **fields)
+        return self.do_all([order], seconds=seconds)[0]
+
+    def do_all(self, jobs: Sequence[Job], *, seconds: float = PATIENCE) -> list[wire.Outcome]:
+        """Run these jobs and wait for their outcomes, in the order of the jobs."""
+        self.say(wire.Run(list(jobs)))
+        found = self.outcomes(len(jobs), seconds=seconds)
+        return [found[order.slot] for order in jobs]
+
+    def begin(self, name: str, *args: Any, **fields: Any) -> Job:
+        """Hand over one task, and wait until its code has begun."""
+        order = job(name, *args, **fields)
+        self.say(wire.Run([order]))
+        self.until_begun(order)
+        return order
+
+    def until_begun(self, *orders: Job) -> None:
+        wanted = {order.slot for order in orders}
+        self.until(lambda: wanted <= {begun.slot for begun in self.board.begun()})
+
+    def until(self, condition: Callable[[], object], *, seconds: float = PATIENCE) -> None:
+        """Wait for a condition, while the child's output is being read."""
+        deadline = monotonic() + seconds
+        while not condition():
+            assert monotonic() < deadline, f"not within {seconds:g} s"
+            self._ear.listen(0.002)
+            self._read_output()
+
+    def doom(self, order: Job, why: wire.Why = "timeout") -> None:
+        """End a task the way the supervisor does in a process child."""
+        self.board.doom(order.slot, why)
+        os.kill(self.pid, signal.SIGTERM)
+
+    def died(self, *, seconds: float = PATIENCE) -> wire.Died:
+        """Wait for the news of its death."""
+        return self._nursery.hear(wire.Died, lambda m: m.child == self.number, seconds=seconds)
+
+    def output(self, order: Job | int) -> bytes:
+        """What has been printed under a slot so far, by pipe or by message."""
+        slot = order if isinstance(order, int) else order.slot
+        self._read_output()
+        said = b"".join(m.data for m in self.heard(wire.Said) if m.slot == slot)
+        return self._outputs.get(slot, b"") + said
+
+    def _read_output(self) -> None:
+        while True:
+            try:
+                data = os.read(self._output, 1 << 20)
+            except BlockingIOError:
+                return
+            if not data:
+                return
+            for slot, piece in self._splitter.feed(data):
+                self._outputs[slot] = self._outputs.get(slot, b"") + piece
+
+    def close(self) -> None:
+        self.sock.close()
+        os.close(self._output)
+        self.board.close()
+
+
+class Nursery:
+    """A template and its children."""
+
+    def __init__(self, target: str, *, directory: Path = ROOT, **environment: str) -> None:
+        self._target = target
+        self.sock, theirs = socket.socketpair()
+        self._numbers = count(1)
+        self._kids: list[Kid] = []
+        self._ear = Ear(self.sock, FromTemplate)
+        with theirs:
+            self.template = subprocess.Popen(
+                [sys.executable, "-m", "holdfast.runtime.template", target, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                cwd=directory,
+                env={**os.environ, **environment},
+            )
+        assert self.template.stderr is not None
+        os.set_blocking(self.template.stderr.fileno(), False)
+
+    def manifest(self) -> wire.Manifest:
+        """Wait until the application is imported."""
+        found = self._ear.wait(
+            lambda m: isinstance(m, wire.Manifest | wire.Broken), PATIENCE, self._nothing
+        )
+        assert isinstance(found, wire.Manifest), found
+        return found
+
+    def broken(self) -> wire.Broken:
+        """Wait until the application could not be imported."""
+        return self.hear(wire.Broken)
+
+    def hear(
+        self,
+        kind: type[M],
+        wanted: Callable[[M], bool] = lambda _: True,
+        *,
+        seconds: float = PATIENCE,
+    ) -> M:
+        found = self._ear.wait(
+            lambda m: isinstance(m, kind) and wanted(m), seconds, self._read_outputs
+        )
+        assert isinstance(found, kind)
+        return found
+
+    def fork(self, kind: Kind = "process", lanes: int = 1, *, greeted: bool = True) -> Kid:
+        """A child, ready for tasks."""
+        kid = Kid(self, next(self._numbers), kind, lanes)
+        self._kids.append(kid)
+        if greeted:
+            assert kid.hear(wire.Hello).pid == kid.pid
+        return kid
+
+    def say(self, message: Message) -> None:
+        self.sock.sendall(wire.frame(message))
+
+    def _nothing(self) -> None:
+        pass
+
+    def _read_outputs(self) -> None:
+        for kid in self._kids:
+            kid._read_output()
+
+    def close(self) -> None:
+        for kid in self._kids:
+            kid.close()
+        self.sock.close()
+        try:
+            self.template.wait(5)
+        except subprocess.TimeoutExpired:
+            self.template.kill()
+            self.template.wait()
+        assert self.template.stderr is not None
+        self.template.stderr.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def one_child(target: str, kind: Kind = "process", lanes: int = 1) -> Iterator[Kid]:
+    """A single child of an application."""
+    with Nursery(target) as nursery:
+        nursery.manifest()
+        yield nursery.fork(kind, lanes)
