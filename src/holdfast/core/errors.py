@@ -266,14 +266,24 @@ class StoreUnavailable(StoreError):
     the write may have landed. Repeating a send with the same id is safe either way.
     `silent` is True when no answer came at all: others may still be served, and may take
     our leases. An answer, even "not now", means that nobody is.
+    `conflict` is True when the transaction met another one and was undone: repeating it at
+    once is the right answer.
     """
 
     retryable = True
 
-    def __init__(self, message: str, *, commit_unknown: bool = False, silent: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        commit_unknown: bool = False,
+        silent: bool = False,
+        conflict: bool = False,
+    ) -> None:
         super().__init__(message)
         self.commit_unknown = commit_unknown
         self.silent = silent
+        self.conflict = conflict
 
 
 class SchemaMismatch(StoreError):

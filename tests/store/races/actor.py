@@ -25,13 +25,16 @@ PATIENCE_S = 30.0
 class Hand(Verbs):
     """What a script has in its hands: the verbs, each of which stops before its steps."""
 
-    def __init__(self, run: Callable[[Op[Any]], Any], clock: MovableClock) -> None:
-        self._run = run
+    def __init__(self, actor: Actor, clock: MovableClock) -> None:
+        self._actor = actor
         self.clock = clock
 
     def run(self, op: Op[T]) -> T:
-        value: T = self._run(op)
-        return value
+        return self._actor.run(lambda: op)
+
+    def attempt(self, make: Callable[[], Op[T]]) -> T:
+        """Run an operation, made anew after a deadlock, as the product's callers do."""
+        return self._actor.run(make)
 
     def sql(self, text: str, **params: Any) -> list[tuple[Any, ...]]:
         raise NotImplementedError("a script has the product's verbs only")
@@ -68,7 +71,7 @@ class Actor:
         self.result: Any = None
         self.error: BaseException | None = None
         self._store = store
-        self._hand = Hand(self._run, clock)
+        self._hand = Hand(self, clock)
         self._script = script
         self._changed = changed
         self._may_go = False
@@ -101,14 +104,19 @@ class Actor:
             self.in_transaction = False
             self._changed.notify_all()
 
-    def _run(self, op: Op[T]) -> T:
+    def run(self, make: Callable[[], Op[T]]) -> T:
+        """Run an operation, stopping before each of its steps."""
         # SQLite takes the writer's turn before the first statement, so there the first stop
         # comes before that.
         early = self._store.engine == "sqlite"
-        if early:
-            self._stop(op.name)
-        steps = self._stepped(iter(op), op.name, op.mode, not early)
-        value = self._store.run(Op(steps, op.mode, op.name))
+
+        def stepped() -> Op[T]:
+            op = make()
+            if early:
+                self._stop(op.name)
+            return Op(self._stepped(iter(op), op.name, op.mode, not early), op.mode, op.name)
+
+        value = self._store.attempt(stepped)
         with self._changed:
             self.in_transaction = False
         return value

@@ -88,9 +88,10 @@ class Stage:
                 settings,
                 texts=lambda name: tuple(change(name, text) for text in statement.texts(name)),
             )
-        address = f"{settings.address}?application_name={actor}"
+        # A deadlock is looked for at once, not after a second.
+        options = f"application_name={actor}&options=-c%20deadlock_timeout%3D10ms"
         return PostgresStore(
-            replace(settings, address=address, max_connections=2),
+            replace(settings, address=f"{settings.address}?{options}", max_connections=2),
             text=lambda name: change(name, statement.text(name, "postgresql", settings.schema)),
         )
 

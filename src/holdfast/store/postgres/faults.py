@@ -70,7 +70,9 @@ def translate(
     message = f"PostgreSQL could not serve while {doing}: {reason} ({state})"
     if state in _ANSWERS or state.startswith(_ANSWER_CLASSES) or lost:
         return _unavailable(message, unknown)
-    if state in _CONFLICTS or state in _TIRED or is_stale_plan(error):
+    if state in _CONFLICTS or _slot_taken(error):
+        return _unavailable(message, unknown, conflict=True)
+    if state in _TIRED or is_stale_plan(error):
         return _unavailable(message, unknown)
     return _refused(state, f"PostgreSQL refused while {doing}: {reason} ({state})")
 
@@ -102,8 +104,12 @@ def malformed(error: psycopg.Error, *, address: str) -> ConfigError:
 
 def is_conflict(error: StoreUnavailable) -> bool:
     """Whether running the operation anew at once is the right answer."""
-    cause = error.__cause__
-    return isinstance(cause, psycopg.Error) and cause.sqlstate in _CONFLICTS
+    return error.conflict
+
+
+def _slot_taken(error: psycopg.Error) -> bool:
+    """Whether a unique slot was taken between our look and our write: the next look sees it."""
+    return error.diag.constraint_name == "holdfast_tasks_unique"
 
 
 def is_stale_plan(error: psycopg.Error) -> bool:
@@ -129,10 +135,12 @@ def may_show(error: psycopg.Error) -> bool:
     return not (error.sqlstate or "").startswith(_QUOTES_VALUES)
 
 
-def _unavailable(message: str, unknown: bool, *, silent: bool = False) -> StoreUnavailable:
+def _unavailable(
+    message: str, unknown: bool, *, silent: bool = False, conflict: bool = False
+) -> StoreUnavailable:
     if unknown:
         message += "; whether the commit landed is not known"
-    return StoreUnavailable(message, commit_unknown=unknown, silent=silent)
+    return StoreUnavailable(message, commit_unknown=unknown, silent=silent, conflict=conflict)
 
 
 def _refused(state: str, message: str) -> HoldfastError:
