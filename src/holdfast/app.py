@@ -32,6 +32,7 @@ from holdfast.core.status import TaskStatus
 if TYPE_CHECKING:
     from holdfast.client.control import Control
     from holdfast.runtime.application import Application
+    from holdfast.runtime.worker import Worker
 
 __all__ = ["Holdfast", "NamedTasks"]
 
@@ -206,6 +207,26 @@ class Holdfast:
 
     def __repr__(self) -> str:
         return f"<Holdfast {self.config.store.masked}>"
+
+    def worker(
+        self, *, target: str | None = None, queues: str | None = None, **options: Any
+    ) -> Worker:
+        """A worker for this app: `run()`, `start()` and `stop()`, or `run_until_idle()`.
+
+        Options are those of `holdfast worker`: `processes`, `lease`, `grace`, …
+        """
+        from holdfast import __version__
+        from holdfast.runtime.worker import Worker
+
+        return Worker(
+            self,
+            self.__holdfast__(),
+            self._access.store,
+            version=__version__,
+            target=target,
+            queues=queues,
+            **options,
+        )
 
     def __holdfast__(self) -> Application:
         """What a worker needs to know of this app."""

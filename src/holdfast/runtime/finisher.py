@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from time import monotonic
 
@@ -29,7 +29,8 @@ from holdfast.runtime.assignment import Finished
 from holdfast.runtime.criers import Criers
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.outage import Outage
-from holdfast.store import finish
+from holdfast.runtime.pool.member import Member, State
+from holdfast.store import finish, inspect
 from holdfast.store.finish import NO_EXTRAS, Completion, Ending, Extras
 from holdfast.store.op import Key
 from holdfast.store.protocol import Store
@@ -38,6 +39,10 @@ from holdfast.store.stats import Tally
 log = logging.getLogger("holdfast.worker")
 
 MOST = 1000
+_ROLLED_BACK = TaskError.ours(
+    ErrorCode.COMPLETION_ROLLED_BACK,
+    "the task called complete_in and returned, but its transaction was not committed",
+)
 _TALLY_EVERY = 1.0
 
 
@@ -47,12 +52,20 @@ class Finisher:
     name = "finisher"
 
     def __init__(
-        self, store: Store, desk: Desk, outage: Outage, criers: Criers, *, worker_id: str
+        self,
+        store: Store,
+        desk: Desk,
+        outage: Outage,
+        criers: Criers,
+        *,
+        worker_id: str,
+        kill: Callable[[Member], None],
     ) -> None:
         self._store = store
         self._desk = desk
         self._outage = outage
         self._criers = criers
+        self._kill = kill
         self._worker_id = worker_id
         self._tallies: dict[tuple[str, str], Tally] = {}
         self._tallied_at = monotonic()
@@ -68,6 +81,8 @@ class Finisher:
             for _ in batch:
                 self._desk.finished.popleft()
         if batch:
+            if any(done.committed for done in batch):
+                batch = self._reread(batch)
             self._write(batch)
         elif self._tallies and monotonic() - self._tallied_at >= _TALLY_EVERY:
             self._write([])
@@ -104,6 +119,40 @@ class Finisher:
             landing = answers.get(ending.key)
             if ending.key in orphans and landing is not None and landing.status is not None:
                 self._criers.orphaned(orphans[ending.key], ending.change, landing.status)
+
+    def _reread(self, batch: list[Finished]) -> list[Finished]:
+        """Ask the rows of tasks that say they have completed themselves (`complete_in`).
+
+        A task that returned without having committed has lied, or its transaction is still
+        open somewhere: its child is ended first, so that nothing can commit any more, and the
+        row is asked again.
+        """
+        told = {d.assignment.task.id: d for d in batch if d.committed}
+        try:
+            statuses = self._store.run(inspect.statuses(list(told)))
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+            statuses = {}
+            self._later(list(told.values()))
+            self._outage.wait()
+            return [done for done in batch if not done.committed]
+        kept: list[Finished] = []
+        for done in batch:
+            if not done.committed or statuses.get(done.assignment.task.id) is TaskStatus.COMPLETED:
+                kept.append(done)
+            elif done.assignment.member.state is State.DEAD:
+                kept.append(
+                    Finished(done.assignment, Failed(_ROLLED_BACK), done.usage, done.run_us)
+                )
+            else:
+                self._kill(done.assignment.member)
+                self._later([done])
+        return kept
+
+    def _later(self, batch: Sequence[Finished]) -> None:
+        with self._desk.lock:
+            self._desk.finished.extend(batch)
+            self._desk.outcomes.wait(0.05)
 
     def _decide(self, batch: Sequence[Finished]) -> tuple[list[Completion], list[Ending]]:
         completions: list[Completion] = []

@@ -79,6 +79,7 @@ class Maintenance:
         if now >= self._recover_at:
             self._recover_at = now + min(self._options.gap / 3, 1.0)
             self._recover()
+            self._store.tend()
         return min(wait, self._expire_at - now, self._recover_at - now)
 
     def _promote(self) -> float:

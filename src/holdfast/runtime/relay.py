@@ -91,6 +91,9 @@ class RemoteStore:
             self._line.send(*(Listen(channel.value, True) for channel in news))
         return listener
 
+    def tend(self) -> None:
+        """Nothing: the supervisor does it."""
+
     def with_schema(self, work: Callable[[SchemaConnection], T], *, lock: bool) -> T:
         raise StoreError("a task cannot change the schema: use `holdfast db migrate`")
 

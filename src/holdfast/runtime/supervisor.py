@@ -36,7 +36,7 @@ from holdfast.runtime.maintenance import Maintenance
 from holdfast.runtime.options import QueueChoice, WorkerOptions
 from holdfast.runtime.outage import Outage
 from holdfast.runtime.pool.crew import Crew, Template
-from holdfast.runtime.pool.member import State
+from holdfast.runtime.pool.member import Member, State
 from holdfast.runtime.pool.switchboard import Switchboard
 from holdfast.runtime.relay_desk import RelayDesk
 from holdfast.runtime.reporter import Reporter
@@ -124,7 +124,14 @@ class Supervisor:
         duties: list[Duty] = [
             self._switchboard,
             self._watcher,
-            Finisher(store, self.desk, self._outage, self._criers, worker_id=self.worker_id),
+            Finisher(
+                store,
+                self.desk,
+                self._outage,
+                self._criers,
+                worker_id=self.worker_id,
+                kill=self._kill,
+            ),
             Keeper(store, self.desk, self._outage, stop_code=self._lost),
             self._evidence,
             self._claimer,
@@ -245,6 +252,11 @@ class Supervisor:
     def _heard(self, queues: frozenset[str]) -> None:
         self._claimer.rung(queues)
         self._maintenance.wake()
+
+    def _kill(self, member: Member) -> None:
+        with self.desk.lock:
+            member.killed = True
+            self._crew.kill(member)
 
     def _lost(self, assignment: Assignment) -> None:
         self._watcher.doom(assignment, "lost")

@@ -63,6 +63,10 @@ class Store(Protocol):
 
     def listen(self, *channels: Channel) -> Listener: ...
 
+    def tend(self) -> None:
+        """Housekeeping of the engine's own, about once a second while there is a worker."""
+        ...
+
     def with_schema(self, work: Callable[[SchemaConnection], T], *, lock: bool) -> T:
         """Run `work` on the schema, in one transaction; with `lock`, alone in the fleet."""
         ...

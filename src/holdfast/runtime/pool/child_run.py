@@ -298,7 +298,7 @@ def afterwards(
     if plan.hooks is None:
         return []
     policy = Policy.decode(job.task_options)
-    met = _ending(verdict, policy)
+    met = ending_of(verdict, policy)
     if met is None:
         return []
     change = decide(_Counted(job.retry_count, policy.max_retries), met, policy, lambda: 0.5)
@@ -343,7 +343,8 @@ class _Counted:
     crash_count: int = 0
 
 
-def _ending(verdict: Verdict, policy: Policy) -> ending.Outcome | None:
+def ending_of(verdict: Verdict, policy: Policy) -> ending.Outcome | None:
+    """What became of a run, as `decide` understands it."""
     told = verdict.error or TaskError.ours(ErrorCode.UNHANDLED_EXCEPTION, "")
     match verdict.kind:
         case "returned" | "committed":

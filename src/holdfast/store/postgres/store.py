@@ -106,6 +106,9 @@ class PostgresStore:
                 "migrate", lambda: on_schema(connection, self._settings.schema, work, lock=lock)
             )
 
+    def tend(self) -> None:
+        """Nothing: the server looks after itself."""
+
     def probe(self) -> ServerInfo:
         """Ask the server about itself."""
         with self._pool.connection() as connection:

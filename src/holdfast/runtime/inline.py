@@ -1,0 +1,202 @@
+"""A worker inside this process, for tests: it runs what there is, and returns.
+
+Owns `run_until_idle`. The real engine and the real lifecycle, without children: tasks run one
+after another in the calling thread, so a debugger and a test's own patches reach them. What
+only a process of its own can give (time limits, captured output, surviving a crash) is not
+here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import random
+import socket
+from collections.abc import Mapping, Sequence
+from time import monotonic_ns
+from typing import Any
+
+from holdfast.core.errors import PayloadError
+from holdfast.core.lineage import running
+from holdfast.core.outcome import Returned, decide
+from holdfast.core.policy import Policy
+from holdfast.core.records import Answer, ClaimedTask
+from holdfast.runtime import hooks
+from holdfast.runtime.application import Application
+from holdfast.runtime.context import TaskContext
+from holdfast.runtime.pool import child_run
+from holdfast.runtime.pool.child_run import Plan, Verdict
+from holdfast.runtime.wire import Job, Note
+from holdfast.store import claims, evidence, finish, leases, timing
+from holdfast.store.claims import Begin
+from holdfast.store.evidence import TaskNote
+from holdfast.store.finish import Completion, Ending
+from holdfast.store.foreign import Home
+from holdfast.store.protocol import Store
+
+_LEASE_US = 3_600_000_000
+"""Long: nothing renews it, and a debugger may stand still in a task."""
+
+
+class Inline:
+    """Runs the tasks of an application in this thread."""
+
+    def __init__(self, application: Application, store: Store) -> None:
+        self._application = application
+        self.store = store
+        self._worker_id = f"inline-{os.urandom(6).hex()}"
+        self._known = [claims.known_name(task.name, task.version) for task in application.tasks]
+        self._plans = {
+            task.key: Plan(task, self.max_payload, hooks.hooks_for(application.hooks, task))
+            for task in application.tasks
+        }
+        self._running: ClaimedTask | None = None
+
+    # What `TaskContext` asks of the place it runs in.
+
+    @property
+    def home(self) -> Home:
+        return self._application.home
+
+    @property
+    def max_payload(self) -> int:
+        return self._application.config.max_payload
+
+    def note(self, note: Note, /) -> None:
+        task = self._running
+        assert task is not None
+        self.store.run(
+            evidence.write_notes(
+                [
+                    TaskNote(
+                        task.key,
+                        task.token,
+                        note.progress,
+                        note.stage,
+                        note.meta,
+                        note.heartbeat,
+                        note.output,
+                    )
+                ]
+            )
+        )
+
+    def run_until_idle(self, queues: Sequence[str] = ()) -> int:
+        """Run tasks until none is ready; how many runs there were.
+
+        Tasks that are due are promoted first; one that is due later is left alone.
+        """
+        names = queues or sorted({task.queue for task in self._application.tasks})
+        runs = 0
+        while True:
+            while len(self.store.attempt(timing.promote)) == timing.BATCH:
+                pass
+            self.store.attempt(timing.expire)
+            found = [task for name in names for task in self._claim(name)]
+            if not found:
+                return runs
+            for task in found:
+                runs += self._run(task)
+
+    def _claim(self, queue: str) -> Sequence[ClaimedTask]:
+        claimed = self.store.run(
+            claims.claim(
+                token=os.urandom(16),
+                worker_id=self._worker_id,
+                queue=queue,
+                known=self._known,
+                wanted=1,
+                lease_us=_LEASE_US,
+            )
+        )
+        return claimed.tasks
+
+    def _run(self, task: ClaimedTask) -> int:
+        begin = Begin(task.key, task.token, os.getpid(), "inline")
+        started = self.store.run(claims.start([begin], hostname=socket.gethostname()))[task.key]
+        if started.answer is not Answer.LANDED:
+            return 0
+        job = _job(task, started.attempt or 0)
+        plan = self._plans[task.task_name, task.version]
+        context = TaskContext(self, plan.definition, job, monotonic_ns())
+        self._running = task
+        try:
+            verdict = contextvars.copy_context().run(_perform, plan, job, context)
+        finally:
+            self._running = None
+        self._finish(task, verdict)
+        self.store.run(leases.clean([task.token]))
+        return 1
+
+    def _finish(self, task: ClaimedTask, verdict: Verdict) -> None:
+        if verdict.kind == "committed":
+            return
+        policy = Policy.decode(task.task_options)
+        outcome = child_run.ending_of(verdict, policy)
+        if isinstance(outcome, Returned):
+            done = Completion(
+                task.key,
+                task.token,
+                outcome.result,
+                os.getpid(),
+                in_workflow=task.workflow_id is not None,
+            )
+            self.store.attempt(lambda: finish.finish([done], []))
+        elif outcome is not None:
+            change = decide(task, outcome, policy, random.random)
+            ending = Ending(task.key, task.token, change, os.getpid(), self._worker_id)
+            self.store.attempt(lambda: finish.finish([], [ending]))
+
+
+def _job(task: ClaimedTask, attempt: int) -> Job:
+    return Job(
+        1,
+        task.id,
+        task.task_name,
+        task.version,
+        task.queue_name,
+        task.args,
+        task.kwargs,
+        attempt,
+        task.retry_count,
+        task.task_options,
+        task.parent_id,
+        task.root_id,
+        task.workflow_id,
+        task.trace_context,
+        task.key,
+        task.token,
+    )
+
+
+def _perform(plan: Plan, job: Job, context: TaskContext) -> Verdict:
+    if plan.definition.executor != "async":
+        return child_run.perform(plan, job, context, hooks.call)
+    return asyncio.run(_aperform(plan, job, context))
+
+
+async def _aperform(plan: Plan, job: Job, context: TaskContext) -> Verdict:
+    running.set(context)
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = {}
+    try:
+        args, kwargs = plan.definition.signature.decode(job.args, job.kwargs)
+        if plan.hooks is not None and "before_start" in plan.hooks:
+            told = child_run.event(job, "before_start", args=tuple(args), kwargs=kwargs)
+            await hooks.acall(plan.hooks["before_start"], told)
+        value: Any = None
+        if plan.definition.signature.streams:
+            await child_run.adrain(plan.definition.function(*args, **kwargs), context)
+        else:
+            value = await plan.definition.function(*args, **kwargs)
+        verdict = child_run.returned(plan, context, value)
+    except PayloadError as error:
+        verdict = (
+            child_run.misfit(error) if not args and not kwargs else child_run.raised(plan, error)
+        )
+    except BaseException as error:  # noqa: BLE001 - the code may raise anything
+        verdict = child_run.raised(plan, error)
+    for functions, told in child_run.afterwards(plan, job, args, kwargs, verdict):
+        await hooks.acall(functions, told)
+    return verdict

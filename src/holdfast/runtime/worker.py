@@ -1,0 +1,137 @@
+"""`app.worker(...)`: a worker made from Python instead of the command line.
+
+Owns the three ways to run one: `run` blocks like the command does, `start` and `stop` keep one
+beside a web application, `run_until_idle` runs tasks in this very process, for tests.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from holdfast.core.errors import ConfigError
+from holdfast.runtime.application import Application
+from holdfast.runtime.options import parse_queues
+from holdfast.store.protocol import Store
+
+if TYPE_CHECKING:
+    from holdfast.runtime.supervisor import Supervisor
+
+
+class Worker:
+    """One worker for one app."""
+
+    def __init__(
+        self,
+        app: object,
+        application: Application,
+        store: Callable[[], Store],
+        *,
+        version: str,
+        target: str | None = None,
+        queues: str | None = None,
+        **options: Any,
+    ) -> None:
+        self._app = app
+        self._application = application
+        self._store = store
+        self._version = version
+        self._target = target
+        self._queues = parse_queues(queues) if queues is not None else ()
+        self._options: Mapping[str, Any] = options
+        self._supervisor: Supervisor | None = None
+        self._thread: threading.Thread | None = None
+
+    def run(self) -> int:
+        """Work until SIGTERM or SIGINT, or until `stop`; the exit code."""
+        supervisor = self._launch()
+        with _Signals(supervisor):
+            return supervisor.run()
+
+    def start(self) -> None:
+        """Work beside what this process does; returns when the worker is at work."""
+        if self._thread is not None:
+            raise ConfigError("this worker has been started before: make another one")
+        ready = threading.Event()
+        supervisor = self._launch(ready.set)
+        self._thread = threading.Thread(target=supervisor.run, name="holdfast-worker", daemon=True)
+        self._thread.start()
+        while not ready.wait(0.05) and self._thread.is_alive():
+            pass
+
+    def stop(self, timeout: float | None = None) -> None:
+        """Ask the worker to stop, and wait until it has."""
+        if self._supervisor is not None:
+            self._supervisor.stop()
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def run_until_idle(self) -> int:
+        """Run what is ready in this process and thread; how many runs there were."""
+        from holdfast.runtime.inline import Inline
+
+        names = [choice.name for choice in self._queues]
+        return Inline(self._application, self._store()).run_until_idle(names)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _launch(self, ready: Any = lambda: None) -> Supervisor:
+        from holdfast.runtime.launch import launch
+
+        given = {**self._options, "queues": self._queues or None}
+        target = self._target or find_target(self._app)
+        self._supervisor = launch(target, given, version=self._version, ready=ready)
+        return self._supervisor
+
+
+def find_target(app: object) -> str:
+    """MODULE:APP of an app: where a child can import it from."""
+    for name, module in list(sys.modules.items()):
+        found = next((key for key, value in vars(module).items() if value is app), None)
+        if found is None:
+            continue
+        if name != "__main__":
+            return f"{name}:{found}"
+        if module.__spec__ is not None:
+            return f"{module.__spec__.name}:{found}"
+        if getattr(module, "__file__", None):
+            return f"{Path(str(module.__file__)).stem}:{found}"
+    raise ConfigError(
+        "the worker cannot import this app: keep it in a variable of a module, or give "
+        'target="module:name"'
+    )
+
+
+class _Signals:
+    """SIGTERM and SIGINT stop the worker while the block runs, where that can be arranged."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._before[number] = signal.signal(number, self._asked)
+
+    def __exit__(self, *exc: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _asked(self, number: int, frame: FrameType | None) -> None:
+        self._supervisor.stop()
