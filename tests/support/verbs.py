@@ -227,8 +227,8 @@ class Verbs(ABC):
         It lives in a queue of its own, so that what else there is does not matter.
         """
         given: dict[str, Any] = {"queue_name": f"queue-{new_id().hex()}", **fields}
-        if status is TaskStatus.EXPIRED:
-            given = {"good_until": self.clock.now + 1_000_000, **given}
+        if status is TaskStatus.EXPIRED and given.get("good_until") is None:
+            given["good_until"] = self.clock.now + 1_000_000
         if status is TaskStatus.WAITING:
             given = {"workflow_id": new_id(), **given}
         queue = given["queue_name"]

@@ -87,7 +87,8 @@ def _reschedule(deed: Deed) -> Columns:
 
 def _replace(deed: Deed) -> Columns:
     names = ("args", "kwargs", "enqueue_sha", "task_options", "tags", "max_retries", "good_until")
-    return {name: getattr(REPLACEMENT, name) for name in names}
+    columns = {name: getattr(REPLACEMENT, name) for name in names}
+    return {**columns, "expire_at": REPLACEMENT.good_until}
 
 
 def _unblock(deed: Deed) -> Columns:

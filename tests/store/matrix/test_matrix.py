@@ -19,7 +19,7 @@ from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
 from holdfast.store import inspect, operate
 from holdfast.store.op import Row
 from tests.store.matrix.expected import IN_FLIGHT, MAY_EXPIRE, Deed, attempt_after, task_after
-from tests.store.matrix.ways import WAYS, Way
+from tests.store.matrix.ways import FIELDS, WAYS, Way
 from tests.support.stores import ENGINES, Kind, Lab, Labs
 from tests.support.verbs import Case, new_token, submission
 
@@ -105,7 +105,7 @@ def test_every_verb_has_a_way_to_each_of_its_targets() -> None:
 @pytest.mark.parametrize("cell", list(cells()), ids=str)
 def test_cell(labs: Labs, kind: Kind, cell: Cell) -> None:
     with labs.open(kind) as lab:
-        case = cell.way.prepare(lab, cell.status, cell.way.fields)
+        case = cell.way.prepare(lab, cell.status, {**FIELDS, **cell.way.fields})
         if cell.cancel_requested:
             lab.cancel(case.id)
         lab.clock.advance(7)

@@ -47,6 +47,12 @@ RESULT = '{"answer":42}'
 NEW_WORKER = "worker-2"
 SLOT = "slot-1"
 WORKFLOW = new_id()
+FIELDS: dict[str, Any] = {
+    "unique_slot": SLOT,
+    "good_until": MORNING + 100 * HOUR,
+    "max_retries": 3,
+}
+"""What every task of the matrix is submitted with, unless its way says otherwise."""
 REPLACEMENT = submission(
     args="[2]",
     kwargs='{"b":2}',
@@ -205,7 +211,7 @@ def _resubmit(delay_us: int | None = None) -> Call:
 def _ended_while_held(lab: Lab, status: TaskStatus, fields: dict[str, Any]) -> Case:
     if status not in (S.CANCELLED, S.EXPIRED):
         return lab.reach(status, **fields)
-    case = lab.reach(S.WAITING, **fields, good_until=lab.clock.now + SECOND)
+    case = lab.reach(S.WAITING, **{**fields, "good_until": lab.clock.now + SECOND})
     if status is S.CANCELLED:
         lab.cancel(case.id)
     else:
@@ -267,13 +273,13 @@ WAYS: tuple[Way, ...] = (
     Way(Verb.PROMOTE, S.PENDING, _promote_now, name="at-once"),
     Way(Verb.RESCHEDULE, S.SCHEDULED, _reschedule(2 * HOUR)),
     Way(Verb.RESCHEDULE, S.PENDING, _reschedule(None)),
-    Way(Verb.REPLACE, S.PENDING, _replace, fields={"unique_slot": SLOT}, sources=(S.PENDING,)),
-    Way(Verb.REPLACE, S.SCHEDULED, _replace, fields={"unique_slot": SLOT}, sources=(S.SCHEDULED,)),
+    Way(Verb.REPLACE, S.PENDING, _replace, sources=(S.PENDING,)),
+    Way(Verb.REPLACE, S.SCHEDULED, _replace, sources=(S.SCHEDULED,)),
     Way(
         Verb.UNBLOCK,
         S.PENDING,
         _unblock,
-        fields={"workflow_id": WORKFLOW, "good_for_us": HOUR},
+        fields={"workflow_id": WORKFLOW, "good_until": None, "good_for_us": HOUR},
     ),
     Way(
         Verb.UNBLOCK,
