@@ -236,7 +236,7 @@ class Nursery:
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 cwd=directory,
-                env={**os.environ, **environment},
+                env={**_environment(), **environment},
             )
         assert self.template.stderr is not None
         os.set_blocking(self.template.stderr.fileno(), False)
@@ -306,6 +306,11 @@ class Nursery:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _environment() -> dict[str, str]:
+    # Its presence would make C's stdout unbuffered, and hide what a user would see.
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 
 
 @contextmanager

@@ -25,9 +25,9 @@ from holdfast.runtime.wire import Job, Note
 
 if TYPE_CHECKING:
     from holdfast.core.definition import TaskDefinition
+    from holdfast.core.records import Landing
     from holdfast.runtime.checkpoint import Checkpoints
     from holdfast.runtime.voice import Speech
-    from holdfast.core.records import Landing
     from holdfast.store.foreign import Home
     from holdfast.store.op import Key, Op
     from holdfast.store.protocol import Store

@@ -8,6 +8,7 @@ code is speaking (`route`), and that task's output goes to the supervisor as suc
 
 from __future__ import annotations
 
+import ctypes
 import io
 import logging
 import os
@@ -16,6 +17,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+_LINE_BUFFERED = 1
 _HOLD = 8192
 """Longest piece without a line's end that is kept back."""
 
@@ -115,6 +117,20 @@ def _text(voice: Voice) -> io.TextIOWrapper:
         newline="\n",
         write_through=True,
     )
+
+
+def hurry_c() -> None:
+    """Have C code write its lines to stdout at once, too, though a pipe is no terminal.
+
+    Otherwise they would come out with a later task's, or never.
+    """
+    try:
+        library = ctypes.CDLL(None)
+        stream = ctypes.c_void_p.in_dll(library, "stdout")
+        library.setvbuf(stream, None, _LINE_BUFFERED, 0)
+    except (AttributeError, ValueError):
+        # A C library that calls it otherwise.
+        pass
 
 
 def log_to_stderr() -> None:

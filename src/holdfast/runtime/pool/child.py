@@ -29,7 +29,7 @@ from holdfast.runtime.pool import child_run
 from holdfast.runtime.pool.child_link import Link, identity
 from holdfast.runtime.pool.child_run import Plan
 from holdfast.runtime.relay import RemoteStore
-from holdfast.runtime.voice import Voices, log_to_stderr
+from holdfast.runtime.voice import Voices, hurry_c, log_to_stderr
 from holdfast.runtime.wire import (
     EXIT_BROKEN,
     Answer,
@@ -156,6 +156,7 @@ class Seat:
         for descriptor in (1, 2):
             os.dup2(self.output, descriptor)
         self.mark(0)
+        hurry_c()
 
 
 class Kind(Protocol):

@@ -17,14 +17,13 @@ import sys
 SHORT_NS = 200_000
 _GROWTH_KB = 1024
 _SCALE = 1024 if sys.platform == "darwin" else 1
-_FORGET = b"5"
 
 
 class Meter:
     """Measures run after run."""
 
     def __init__(self) -> None:
-        self._forget = _open_forget()
+        self._forgets = True
         self._children_kb = 0
         self._cpu_us = 0.0
         self._peak_kb: int | None = None
@@ -48,9 +47,7 @@ class Meter:
             peak, grown = max(peak, children.ru_maxrss // _SCALE), True
         if peak > self._floor_kb + _GROWTH_KB:
             self._reset()
-        if self._forget is None:
-            return round(spent), peak if grown else None
-        return round(spent), peak
+        return round(spent), peak if grown or self._forgets else None
 
     def _start(self) -> None:
         own = resource.getrusage(resource.RUSAGE_SELF)
@@ -60,20 +57,24 @@ class Meter:
         self._reset()
 
     def _reset(self) -> None:
-        if self._forget is not None:
-            try:
-                os.write(self._forget, _FORGET)
-            except OSError:
-                self._forget = None
+        self._forgets = self._forgets and _forget_peak()
         self._floor_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // _SCALE
-        self._peak_kb = None if self._forget is None else self._floor_kb
+        self._peak_kb = self._floor_kb if self._forgets else None
 
 
-def _open_forget() -> int | None:
+def _forget_peak() -> bool:
+    # Opened each time: a descriptor that is kept may be closed by the code, and be another's.
     try:
-        return os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
+        descriptor = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
     except OSError:
-        return None
+        return False
+    try:
+        os.write(descriptor, b"5")
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def _cpu_us(usage: resource.struct_rusage) -> float:

@@ -1,0 +1,25 @@
+"""Children for tests; see `tests.support.nursery`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.nursery import Kid, Nursery
+
+PLAIN = "tests.runtime.apps.plain:app"
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[Nursery]:
+    """The template of the plain application; each test forks what it needs."""
+    with Nursery(PLAIN) as nursery:
+        nursery.manifest()
+        yield nursery
+
+
+@pytest.fixture
+def kid(plain: Nursery) -> Kid:
+    """A process child of the plain application."""
+    return plain.fork("process")
