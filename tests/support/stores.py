@@ -177,6 +177,9 @@ class CallersStore:
     def listen(self, *channels: Channel) -> Listener:
         return self._inner.listen(*channels)
 
+    def tend(self) -> None:
+        self._inner.tend()
+
     def with_schema(self, work: Callable[[SchemaConnection], T], *, lock: bool) -> T:
         return self._inner.with_schema(work, lock=lock)
 

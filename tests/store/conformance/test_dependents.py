@@ -222,6 +222,15 @@ def test_a_repeated_send_of_a_step_counts_its_edges_once(lab: Lab) -> None:
     assert lab.contents() == before
 
 
+def test_the_same_parent_twice_is_one_parent(lab: Lab) -> None:
+    workflow = new_id()
+    parent = send(lab, workflow)
+    child = send(lab, workflow, parent, Edge(parent))
+    assert counts(lab, child) == (1, 1)
+    complete_one(lab, parent)
+    assert lab.status(child) is S.PENDING
+
+
 # Unblocking.
 
 
