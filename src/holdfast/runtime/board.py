@@ -2,12 +2,13 @@
 
 Owns what must be known about a child even when it can no longer speak: which task it has
 begun, since when, and which one it is to end. A child writes its lanes, one for each task
-it runs at a time; the supervisor writes `doomed`. Every field has one writer, and a value
-is eight bytes written at once, so there is nothing to lock.
+it runs at a time; the supervisor writes `doomed`. Every word has one writer and is written
+at once (`struct` with a byte order would write it byte by byte), so there is nothing to
+lock; who reads two words looks at the first again.
 
     0    doomed    slot that the next SIGTERM is meant for (0: none)
-    8    why       number of the reason (index into `WHYS`)
-    64   lanes     per lane: slot (0: idle), then when its code began (CLOCK_MONOTONIC ns)
+    1    why       number of the reason (index into `WHYS`)
+    8    lanes     per lane: slot (0: idle), then when its code began (CLOCK_MONOTONIC ns)
 
 Slots begin at 1 and are never reused in the life of a worker.
 """
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
 import tempfile
 from typing import NamedTuple
 
@@ -24,9 +24,9 @@ from holdfast.runtime.wire import Why
 
 WHYS: tuple[Why, ...] = ("cancel", "timeout", "silence", "shutdown", "lost")
 
-_VALUE = struct.Struct("=Q")
-_PAIR = struct.Struct("=QQ")
-_LANES_AT = 64
+_WORD = 8
+_LANES_AT = 8
+_LANE = 2
 
 
 class Begun(NamedTuple):
@@ -38,7 +38,7 @@ class Begun(NamedTuple):
 
 def create(lanes: int) -> int:
     """A descriptor of fresh memory for a board of so many lanes."""
-    size = _LANES_AT + lanes * _PAIR.size
+    size = (_LANES_AT + lanes * _LANE) * _WORD
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("holdfast-board")
     else:
@@ -53,38 +53,42 @@ class Board:
 
     def __init__(self, fd: int, lanes: int) -> None:
         self.lanes = lanes
-        self._memory = mmap.mmap(fd, _LANES_AT + lanes * _PAIR.size)
+        self._memory = mmap.mmap(fd, (_LANES_AT + lanes * _LANE) * _WORD)
+        self._words = memoryview(self._memory).cast("Q")
 
     def begin(self, lane: int, slot: int, at_ns: int) -> None:
         """Child: the code of this slot begins in this lane."""
         # The time first: whoever sees the slot must not see an old time with it.
-        offset = _LANES_AT + lane * _PAIR.size
-        _VALUE.pack_into(self._memory, offset + 8, at_ns)
-        _VALUE.pack_into(self._memory, offset, slot)
+        place = _LANES_AT + lane * _LANE
+        self._words[place] = 0
+        self._words[place + 1] = at_ns
+        self._words[place] = slot
 
     def end(self, lane: int) -> None:
         """Child: whatever ran in this lane has ended."""
-        _VALUE.pack_into(self._memory, _LANES_AT + lane * _PAIR.size, 0)
+        self._words[_LANES_AT + lane * _LANE] = 0
 
     def begun(self) -> list[Begun]:
         """Supervisor: the tasks whose code has begun and not ended."""
+        words = self._words
         found = []
-        for lane in range(self.lanes):
-            slot, at_ns = _PAIR.unpack_from(self._memory, _LANES_AT + lane * _PAIR.size)
+        for place in range(_LANES_AT, _LANES_AT + self.lanes * _LANE, _LANE):
+            slot = words[place]
             if slot:
-                found.append(Begun(slot, at_ns))
+                at_ns = words[place + 1]
+                if words[place] == slot:
+                    found.append(Begun(slot, at_ns))
         return found
 
     def doom(self, slot: int, why: Why) -> None:
         """Supervisor: the next SIGTERM is meant for this slot only."""
-        _VALUE.pack_into(self._memory, 8, WHYS.index(why))
-        _VALUE.pack_into(self._memory, 0, slot)
+        self._words[1] = WHYS.index(why)
+        self._words[0] = slot
 
     def doomed(self) -> tuple[int, Why]:
         """Child: which slot to end, and why; slot 0 is none."""
-        (slot,) = _VALUE.unpack_from(self._memory, 0)
-        (why,) = _VALUE.unpack_from(self._memory, 8)
-        return slot, WHYS[why]
+        return self._words[0], WHYS[self._words[1]]
 
     def close(self) -> None:
+        self._words.release()
         self._memory.close()
