@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
 from holdfast.core.errors import ConfigError
 from holdfast.store import migrate
 from holdfast.store.protocol import Store
 from holdfast.store.settings import StoreSettings
-
-T = TypeVar("T")
 
 
 def open_store(settings: StoreSettings) -> Store:
