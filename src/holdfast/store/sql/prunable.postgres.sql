@@ -8,9 +8,14 @@ SELECT
             WHEN task.dead THEN task.finished_at < :dead_before::timestamptz
             ELSE task.finished_at < :before::timestamptz
         END
-        AND NOT EXISTS (
-            SELECT FROM holdfast_workflows AS workflow
-            WHERE workflow.workflow_id = task.workflow_id AND workflow.finished_at IS NULL
+        -- Not EXISTS: that may become a read of all workflows for every page.
+        AND NOT coalesce(
+            (
+                SELECT workflow.finished_at IS NULL
+                FROM holdfast_workflows AS workflow
+                WHERE workflow.workflow_id = task.workflow_id
+            ),
+            false
         ),
         false
     ) AS past

@@ -1,0 +1,94 @@
+"""What the verbs ask: their statements, taken from the verbs themselves.
+
+Owns one call of every verb on a worker's or the maintenance's way. The statements are
+recorded by driving the operation with canned answers, so a verb that asks something new is
+explained as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from holdfast.core.ending import Failed
+from holdfast.core.outcome import decide
+from holdfast.core.policy import Policy
+from holdfast.core.records import HEAD
+from holdfast.core.result import TaskError
+from holdfast.store import cancel, claims, finish, leases, operate, retention, timing
+from holdfast.store.op import Key, Op, Row, Statement, drive
+
+TOKEN = bytes(range(16))
+BOOM = TaskError("X", "boom")
+QUEUE = "q1"
+KNOWN = ["known@1"]
+
+
+class Counters:
+    """A task as `decide` sees it."""
+
+    retry_count = 0
+    max_retries = 0
+    crash_count = 0
+
+
+def record(op: Op[Any], answers: Mapping[str, Sequence[Row]]) -> list[Statement]:
+    """The statements of an operation that gets these answers, by the statement's name."""
+    said: list[Statement] = []
+
+    def execute(asked: Statement) -> Sequence[Row]:
+        said.append(asked)
+        return answers.get(asked.name, ())
+
+    drive(op, execute)
+    return said
+
+
+def statements(keys: Sequence[Key]) -> dict[str, Statement]:
+    """Every statement of the verbs below, by name; `keys` name some tasks."""
+    change = decide(Counters(), Failed(BOOM), Policy(), lambda: 0.5)
+    ids = [key if isinstance(key, bytes) else key.to_bytes(16) for key in keys]
+    leased = (
+        keys[0], ids[0], "RUNNING", 1, 0, 0, 0, None, None, 1, "w", "h", "known", QUEUE, True,
+    )  # fmt: skip
+    task_ids: object = ids if isinstance(keys[0], bytes) else str(list(keys))
+    ended = (keys[0], ids[0], "FAILED", 1, 1, 1, "h", "p", QUEUE, None)
+    answers: dict[str, Sequence[Row]] = {
+        "end": [ended],
+        "expired_lease": [(TOKEN, "w", task_ids)],
+        "leased_tasks": [leased],
+        "prunable": [(key, id, True) for key, id in zip(keys, ids, strict=True)],
+        "deletable": list(zip(keys, ids, strict=True)),
+        "lease_keys": [(TOKEN, task_ids)],
+        "next_due": [(None, 0)],
+        "unknown_pending": [(ids[0],)],
+    }
+    operations: list[Op[Any]] = [
+        claims.claim(
+            token=TOKEN, worker_id="w", queue=QUEUE, known=KNOWN, wanted=100, lease_us=1, after=HEAD
+        ),
+        claims.horizon(QUEUE),
+        claims.start([claims.Begin(key, TOKEN, 1, "p") for key in keys], hostname="h"),
+        claims.release([claims.Hold(key, TOKEN) for key in keys], queues=[QUEUE]),
+        claims.release_token(TOKEN, queue=QUEUE),
+        finish.complete([finish.Completion(key, TOKEN, "null", 1) for key in keys]),
+        finish.complete(
+            [finish.Completion(key, TOKEN, "null", 1) for key in keys], skip_locked=True
+        ),
+        finish.end([finish.Ending(key, TOKEN, change) for key in keys]),
+        cancel.cancel(ids),
+        timing.promote(),
+        timing.next_due(),
+        timing.expire(),
+        timing.drop(QUEUE, known=KNOWN, before=1),
+        leases.renew([TOKEN], lease_us=1),
+        leases.clean([TOKEN]),
+        leases.recover(lambda abandoned: change),
+        retention.prune(before=1, dead_before=1),
+        operate.delete(ids),
+    ]
+    found: dict[str, Statement] = {}
+    for op in operations:
+        for asked in record(op, answers):
+            found.setdefault(asked.name, asked)
+    return found
