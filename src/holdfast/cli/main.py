@@ -22,6 +22,8 @@ ENTRIES: Final = {
     "dead-letters": Entry(
         "holdfast.cli.dead:dead_letters", "Tasks that failed for good: list, resubmit, delete."
     ),
+    "db": Entry("holdfast.cli.db:db", "See whether the database can be used; upgrade its tables."),
+    "demo": Entry("holdfast.cli.demo:demo", "See what Holdfast does, in a temporary database."),
 }
 ALIASES: Final = {"dead": "dead-letters"}
 
