@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -140,6 +140,26 @@ class Stage:
                 actor.error.add_note(f"in {actor.name}; order of steps: {'; '.join(order)}")
                 raise actor.error
         return Ended({actor.name: actor.result for actor in cast}, tuple(order))
+
+    @contextmanager
+    def actor(self, name: str, script: Script) -> Iterator[Actor]:
+        """One actor by itself, standing before its first step; the test moves it."""
+        actor = Actor(name, self.store(name), self.lab.clock, script, self._changed)
+        try:
+            self.settle([actor])
+            yield actor
+        finally:
+            actor.abandon()
+
+    def finish(self, actor: Actor) -> Any:
+        """Let an actor go to its end; its result."""
+        self.settle([actor])
+        while actor.state is State.STANDING:
+            actor.go()
+            self.settle([actor])
+        if actor.error is not None:
+            raise actor.error
+        return actor.result
 
     def settle(self, cast: list[Actor], moved: Actor | None = None) -> bool:
         """Wait until nobody is on the way; whether the one that moved has to wait for another."""

@@ -23,7 +23,9 @@ WITH picked AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT task.id
         FROM holdfast_tasks AS task
-        WHERE task.id = examined.id AND task.status = 'PENDING'
+        WHERE task.id = examined.id
+            AND task.status = 'PENDING'
+            AND task.queue_name = :queue_name
         FOR UPDATE SKIP LOCKED
     ) AS locked
     WHERE examined.task_name || '@' || examined.version = ANY (:known::text[])
