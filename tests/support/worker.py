@@ -119,6 +119,8 @@ class WorkerProcess:
             self.process.kill()
             self.process.wait()
         self._reader.join(1.0)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 def _children(pid: int) -> set[int]:
