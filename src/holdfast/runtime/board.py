@@ -18,6 +18,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.runtime.wire import Why
@@ -43,7 +44,7 @@ def create(lanes: int) -> int:
         fd = os.memfd_create("holdfast-board")
     else:
         fd, path = tempfile.mkstemp(prefix="holdfast-board-")
-        os.unlink(path)
+        Path(path).unlink()
     os.ftruncate(fd, size)
     return fd
 
