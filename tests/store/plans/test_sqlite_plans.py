@@ -1,0 +1,143 @@
+"""The plans of the hot statements on SQLite: empty, at 200,000 rows, and analyzed.
+
+Both libraries plan for themselves, and the standard one is older.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import apsw
+import pytest
+
+from holdfast.store import statement
+from holdfast.store.open import open_store
+from holdfast.store.settings import parse_url
+from holdfast.store.sqlite.binding import prepare
+from tests.store.plans import filled
+from tests.store.plans.asked import statements
+
+ASKED = statements(list(range(1, 101)))
+
+BY_KEY = "USING INTEGER PRIMARY KEY (rowid=?)"
+BY_ID = "USING INDEX sqlite_autoindex_holdfast_tasks_1 (id=?)"
+IN_ORDER = "USING INDEX holdfast_tasks_claim (queue_name=? AND (priority,enqueued_at,id)>(?,?,?))"
+WANTED = {
+    "claim": {IN_ORDER, BY_KEY},
+    "claim_horizon": {IN_ORDER},
+    "start": {BY_KEY},
+    "release": {BY_KEY},
+    "complete": {BY_KEY},
+    "end": {BY_KEY},
+    "lock": {BY_KEY},
+    "leased_tasks": {BY_KEY},
+    "cancel": {BY_ID},
+    "statuses": {BY_ID},
+    "drop": {BY_ID},
+    "deletable": {BY_ID},
+    "promote": {"USING COVERING INDEX holdfast_tasks_due (due_at<?)", BY_KEY},
+    "next_due": {"USING COVERING INDEX holdfast_tasks_due (due_at>?)"},
+    "expire": {"USING COVERING INDEX holdfast_tasks_expire (expire_at<?)", BY_KEY},
+    "unknown_pending": {"USING INDEX holdfast_tasks_claim (queue_name=?)"},
+    "prunable": {"USING INDEX sqlite_autoindex_holdfast_tasks_1 (id>?)"},
+    "delete": {BY_KEY},
+}
+"""How a statement reaches tasks."""
+
+NO_TASKS = {
+    "clean_leases", "expired_lease", "lease_keys", "notify", "renew", "write_attempts",
+}  # fmt: skip
+NAMES = ("holdfast_tasks", "task", "held")
+"""What the statements call the table of tasks."""
+
+Explain: TypeAlias = Callable[[str], list[str]]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plans") / "tasks.db"
+    open_store(parse_url(f"sqlite:///{path}")).close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def full(path: Path) -> Path:
+    """A copy with 200,000 rows."""
+    copied = path.with_name("full.db")
+    copied.write_bytes(path.read_bytes())
+    connection = apsw.Connection(str(copied))
+    connection.execute(filled.SQLITE)
+    connection.close()
+    return copied
+
+
+@pytest.fixture(scope="module")
+def analyzed(full: Path) -> Path:
+    copied = full.with_name("analyzed.db")
+    copied.write_bytes(full.read_bytes())
+    connection = apsw.Connection(str(copied))
+    connection.execute("ANALYZE")
+    connection.close()
+    return copied
+
+
+@pytest.fixture(params=["path", "full", "analyzed"])
+def file(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture(params=["apsw", "sqlite3"])
+def explain(request: pytest.FixtureRequest, file: Path) -> Iterator[Explain]:
+    """The lines of a statement's plan, by one of the libraries."""
+    raw: apsw.Connection | sqlite3.Connection
+    raw = apsw.Connection(str(file)) if request.param == "apsw" else sqlite3.connect(file)
+
+    def explain(name: str) -> list[str]:
+        lines: list[str] = []
+        for text in statement.texts(name):
+            prepared = prepare(text)
+            values = (None,) * len(prepared.names)
+            lines += [
+                str(row[3]) for row in raw.execute(f"EXPLAIN QUERY PLAN {prepared.sql}", values)
+            ]
+        return lines
+
+    yield explain
+    raw.close()
+
+
+def test_every_statement_is_judged() -> None:
+    assert set(ASKED) == set(WANTED) | NO_TASKS
+
+
+def test_tasks_are_reached_by_the_intended_indexes(explain: Explain) -> None:
+    for name, wanted in WANTED.items():
+        reached = {
+            how
+            for line in explain(name)
+            for verb, table, how in [_parts(line)]
+            if verb == "SEARCH" and table in NAMES and "VIRTUAL" not in how
+        }
+        assert reached == wanted, name
+
+
+def test_no_statement_reads_all_tasks(explain: Explain) -> None:
+    for name in ASKED:
+        for line in explain(name):
+            verb, table, how = _parts(line)
+            assert not (verb == "SCAN" and table in NAMES and "VIRTUAL" not in how), (name, line)
+
+
+def test_claims_need_no_sorting(explain: Explain) -> None:
+    for name in ("claim", "claim_horizon", "promote", "expire", "prunable", "unknown_pending"):
+        assert not [line for line in explain(name) if "TEMP B-TREE" in line], name
+
+
+def _parts(line: str) -> tuple[str, str, str]:
+    verb, _, rest = line.partition(" ")
+    table, _, how = rest.partition(" ")
+    return verb, table, how
