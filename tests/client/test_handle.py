@@ -34,7 +34,7 @@ from holdfast import (
 from holdfast.core.ending import Failed, StoppedByShutdown
 from holdfast.core.failure import describe
 from holdfast.core.policy import Policy
-from holdfast.store import timing
+from holdfast.store import evidence, timing
 from tests.client.conftest import Hands
 
 
@@ -213,6 +213,42 @@ def test_a_running_task(app: Holdfast, hands: Hands) -> None:
     assert handle.cancel() is TaskStatus.COMPLETED
 
 
+def test_what_running_code_leaves_behind(app: Holdfast, hands: Hands) -> None:
+    handle = app.send("any")
+    task = hands.take(handle)
+    assert (handle.log(), handle.output(), handle.progress()) == ("", None, None)
+    hands.run(
+        evidence.write_notes(
+            [
+                evidence.TaskNote(
+                    task.key,
+                    task.token,
+                    progress='{"done":3,"total":10,"message":"resizing"}',
+                    stage="UPLOADING",
+                    meta='{"to":"s3"}',
+                    output="line\n",
+                )
+            ]
+        )
+    )
+    parts = [(1, b"first \xc3"), (2, b"\xa4 and \xff\n")]
+    hands.run(
+        evidence.append_logs([evidence.LogPart(task.key, task.token, 1, n, d) for n, d in parts])
+    )
+    progress = handle.progress()
+    assert progress is not None
+    assert (progress.done, progress.total, progress.message) == (3, 10, "resizing")
+    assert progress.fraction == 0.3
+    info = handle.info()
+    assert (info.stage, info.meta, info.celery_state) == ("UPLOADING", {"to": "s3"}, "UPLOADING")
+    assert handle.output() == "line\n"
+    assert asyncio.run(handle.aoutput()) == info.output
+    assert handle.log() == "first ä and \ufffd\n"
+    assert handle.log(attempt=2) == ""
+    assert asyncio.run(handle.alog(attempt=1)) == handle.log()
+    assert asyncio.run(handle.aprogress()) == progress
+
+
 def test_celerys_names(app: Holdfast, hands: Hands) -> None:
     assert app.options(delay=60).send("any").info().celery_state == "PENDING"
     handle = app.send("any")
@@ -271,7 +307,16 @@ def test_a_deleted_task_is_not_found(app: Holdfast) -> None:
     handle = app.send("any")
     handle.cancel()
     assert app.control.tasks.delete(handle) == {handle.id: True}
-    for ask in (handle.status, handle.info, handle.cancel, handle.resubmit, handle.why, handle.get):
+    for ask in (
+        handle.status,
+        handle.info,
+        handle.log,
+        handle.output,
+        handle.cancel,
+        handle.resubmit,
+        handle.why,
+        handle.get,
+    ):
         with pytest.raises(TaskNotFound):
             ask()
     assert handle.attempts() == []

@@ -13,7 +13,7 @@ CLASSES = ("Holdfast", "Task", "TaskHandle")
 
 # Public methods that never wait for the store, so they need no twin.
 IMMEDIATE: dict[str, set[str]] = {
-    "Holdfast": {"options", "using"},
+    "Holdfast": {"options", "using", "worker"},
     "Task": {"options"},
     "TaskHandle": set(),
 }

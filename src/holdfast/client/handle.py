@@ -92,11 +92,19 @@ class TaskHandle(Generic[R_co]):
 
     def output(self) -> str | None:
         """What the task has yielded so far, if it is a generator."""
-        return self.info().output
+        return self._access.run(lambda: verbs.output(self._id))
 
     async def aoutput(self) -> str | None:
         """What the task has yielded so far, if it is a generator."""
-        return (await self.ainfo()).output
+        return await self._access.arun(lambda: verbs.output(self._id))
+
+    def log(self, *, attempt: int | None = None) -> str:
+        """What the task has printed and logged, in one attempt or in all."""
+        return self._access.run(lambda: verbs.log(self._id, attempt))
+
+    async def alog(self, *, attempt: int | None = None) -> str:
+        """What the task has printed and logged, in one attempt or in all."""
+        return await self._access.arun(lambda: verbs.log(self._id, attempt))
 
     def progress(self) -> Progress | None:
         """How far the task says it is."""

@@ -12,10 +12,10 @@ from holdfast.core.lifecycle import Verb
 from holdfast.core.records import TaskRecord
 from holdfast.core.status import TaskStatus
 from holdfast.store import cancel as cancelling
-from holdfast.store import inspect, operate
+from holdfast.store import evidence, inspect, operate
 from holdfast.store.op import Steps, reads, writes
 
-__all__ = ["cancel", "delete", "reschedule", "resubmit", "show", "status"]
+__all__ = ["cancel", "delete", "log", "output", "reschedule", "resubmit", "show", "status"]
 
 
 @reads
@@ -31,6 +31,31 @@ def show(task_id: bytes) -> Steps[TaskRecord]:
     if task_id not in found:
         raise TaskNotFound(task_id)
     return found[task_id]
+
+
+@reads
+def log(task_id: bytes, attempt: int | None) -> Steps[str]:
+    """What a task printed, in one attempt or in all."""
+    printed = bytearray()
+    after = (0, -1)
+    while True:
+        found = yield from evidence.read_log(task_id, attempt=attempt, after=after)
+        if not found:
+            break
+        printed += b"".join(part.data for part in found)
+        after = found[-1].attempt, found[-1].part
+    if not printed:
+        yield from _status(task_id)
+    return printed.decode(errors="replace")
+
+
+@reads
+def output(task_id: bytes) -> Steps[str | None]:
+    """What a generator task has yielded so far."""
+    found = yield from evidence.read_output(task_id)
+    if found is None:
+        raise TaskNotFound(task_id)
+    return found.text
 
 
 @writes
