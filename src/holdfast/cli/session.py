@@ -140,22 +140,42 @@ def session(
     url: str | None, schema: str | None, *, as_json: bool, creates: bool = False
 ) -> Iterator[Session]:
     """A session; errors of Holdfast inside it end the command."""
-    # What goes wrong is said once, as the command's own sentence, and not logged besides.
-    logging.getLogger("holdfast").addHandler(logging.NullHandler())
-    try:
-        keywords: dict[str, Any] = {} if schema is None else {"schema": schema}
-        if not creates:
-            keywords["auto_migrate"] = False
-        config = Config.load(url, keywords)
-        if not creates:
-            _look_for(config)
-        access = Access(config)
+    with _warnings() as warned:
         try:
-            yield Session(access, Screen(as_json=as_json))
-        finally:
-            access.close()
-    except HoldfastError as error:
-        raise _ending(error) from error
+            keywords: dict[str, Any] = {} if schema is None else {"schema": schema}
+            if not creates:
+                keywords["auto_migrate"] = False
+            config = Config.load(url, keywords)
+            if not creates:
+                _look_for(config)
+            access = Access(config)
+            try:
+                yield Session(access, Screen(as_json=as_json))
+            finally:
+                access.close()
+        except HoldfastError as error:
+            # What went wrong may have been logged as well; it is said once.
+            warned.pop(str(error), None)
+            raise _ending(error) from error
+
+
+@contextmanager
+def _warnings() -> Iterator[dict[str, None]]:
+    """Collect what is logged as a warning, each once, and say it at the end."""
+    found: dict[str, None] = {}
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found[record.getMessage()] = None
+
+    logger, collector = logging.getLogger("holdfast"), Collector(logging.WARNING)
+    logger.addHandler(collector)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(collector)
+        for message in found:
+            click.echo(f"warning: {one_line(message)}", err=True)
 
 
 def _ending(error: HoldfastError) -> Refused:

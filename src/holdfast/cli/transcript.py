@@ -7,9 +7,9 @@ terminal would obey is shown instead, unless the operator asks for the bytes as 
 from __future__ import annotations
 
 import codecs
-import time
 from collections.abc import Iterator
 from functools import partial
+from time import sleep
 from typing import Final
 from uuid import UUID
 
@@ -68,7 +68,7 @@ def _follow(session: Session, task: UUID, attempt: int | None) -> Iterator[Print
             yield part
         if info.status.is_terminal or (attempt is not None and info.attempt > attempt):
             return
-        time.sleep(_LOOK)
+        sleep(_LOOK)
 
 
 class _Writer:

@@ -1,0 +1,121 @@
+"""The root command: quick help, one line per command, aliases, and real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.main import ALIASES, ENTRIES
+from tests.cli.conftest import run
+
+
+def holdfast(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "holdfast", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_help_lists_every_command() -> None:
+    said = run("--help")
+    assert said.code == 0
+    for name, entry in ENTRIES.items():
+        assert name in said.out
+        assert entry.line in " ".join(said.out.split())
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_line_of_a_command_is_its_own(name: str) -> None:
+    assert ENTRIES[name].load().get_short_help_str(limit=200) == ENTRIES[name].line
+
+
+def test_help_imports_no_command() -> None:
+    program = (
+        "import sys\n"
+        "from holdfast.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted(m for m in sys.modules if m.partition('.')[0] in"
+        " {'rich', 'apsw', 'psycopg', 'msgspec'} or m.startswith('holdfast.')), file=sys.stderr)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert answer.stderr.strip() == "['holdfast.cli', 'holdfast.cli.lazy', 'holdfast.cli.main']"
+
+
+def test_an_alias_is_the_command() -> None:
+    for alias, name in ALIASES.items():
+        assert run(alias, "list", "--help").out == run(name, "list", "--help").out.replace(
+            f"holdfast {name}", f"holdfast {alias}"
+        )
+
+
+def test_an_unknown_command_is_a_usage_error() -> None:
+    said = run("taks")
+    assert said.code == 2
+    assert "No such command 'taks'" in said.err
+
+
+def test_a_real_process_sends_and_lists(tmp_path: Path) -> None:
+    sent = holdfast("tasks", "send", "resize", "--args", '["a.png"]', cwd=tmp_path)
+    assert sent.returncode == 0, sent.stderr
+    task_id = sent.stdout.strip()
+    assert (tmp_path / "holdfast.db").exists()
+    listed = holdfast("tasks", "list", "--json", cwd=tmp_path)
+    assert [task["id"] for task in json.loads(listed.stdout)["tasks"]] == [task_id]
+    assert listed.stderr == ""
+    cancelled = holdfast("tasks", "cancel", task_id, cwd=tmp_path)
+    assert cancelled.stdout == f"{task_id}  cancelled\n"
+    again = holdfast("tasks", "cancel", "01020304-0000-7000-8000-000000000000", cwd=tmp_path)
+    assert again.returncode == 1
+    assert again.stderr == ""
+
+
+def at_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
+    """What a command writes to a terminal of this width."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "holdfast", *arguments],
+        cwd=cwd,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns)},
+    )
+    os.close(theirs)
+    written = b""
+    try:
+        # Linux answers the read behind the last byte with an error, not with nothing.
+        while piece := os.read(ours, 65536):
+            written += piece
+    except OSError:
+        pass
+    finally:
+        os.close(ours)
+        process.wait(60)
+    return written.decode()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 200])
+def test_a_terminal_gets_colours_and_whole_ids(tmp_path: Path, columns: int) -> None:
+    task_id = holdfast("tasks", "send", "resize", cwd=tmp_path).stdout.strip()
+    listed = at_a_terminal("tasks", "list", cwd=tmp_path, columns=columns)
+    assert "\x1b[" in listed
+    assert task_id in listed
+    assert "PENDING" in listed
+    assert ("resize" in listed) is (columns >= 80)
+    assert ("default" in listed) is (columns >= 100)
+    shown = at_a_terminal("tasks", "show", task_id, cwd=tmp_path, columns=columns)
+    assert "resize" in shown
+    assert "no worker is running" in " ".join(shown.split())
