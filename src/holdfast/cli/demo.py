@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from uuid import uuid4
 
-import apsw
 import click
 from rich.console import Console
 from rich.table import Table
@@ -80,8 +80,16 @@ class Story:
             first, second = report.send("report"), report.send("report")
             self._line(f"one id: {first == second}; created: {first.created}, {second.created}")
 
-            self._say("A send inside your transaction that is rolled back never happened.")
-            self._line(self._roll_back(app))
+            self._say("A send that is repeated under its id, because its answer was lost, too.")
+            mine = resize.options(id=uuid4())
+            once, again = mine.send("c.png"), mine.send("c.png")
+            self._line(f"one id: {once == again}; created: {once.created}, {again.created}")
+
+            self._say("An id that nobody has sent is not silently pending.")
+            try:
+                app.handle(uuid4())
+            except TaskNotFound as error:
+                self._line(f"TaskNotFound: {error}")
 
             self._say("What there is now.")
             self._count(app.control.tasks.count())
@@ -91,18 +99,6 @@ class Story:
             handles = resize.send_many([(f"{n}.png",) for n in range(MANY)])
             took = perf_counter() - began
             self._line(f"{len(handles):,} tasks in {took:.2f} s: {MANY / took:,.0f} per second")
-
-    def _roll_back(self, app: Holdfast) -> str:
-        connection = apsw.Connection(str(self._file))
-        connection.execute("BEGIN IMMEDIATE")
-        with app.using(connection):
-            lost = app.options(queue="mail").send("welcome", "eve@example.org")
-        connection.execute("ROLLBACK")
-        connection.close()
-        try:
-            return f"it is {lost.status()}"
-        except TaskNotFound as error:
-            return f"TaskNotFound: {error}"
 
     def _say(self, text: str) -> None:
         self._console.print(f"\n[bold]{text}[/bold]")
