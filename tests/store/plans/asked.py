@@ -15,7 +15,7 @@ from holdfast.core.outcome import decide
 from holdfast.core.policy import Policy
 from holdfast.core.records import HEAD
 from holdfast.core.result import TaskError
-from holdfast.store import cancel, claims, finish, leases, operate, retention, timing
+from holdfast.store import cancel, claims, evidence, finish, leases, operate, retention, timing
 from holdfast.store.op import Key, Op, Row, Statement, drive
 
 TOKEN = bytes(range(16))
@@ -76,6 +76,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
             [finish.Completion(key, TOKEN, "null", 1) for key in keys], skip_locked=True
         ),
         finish.end([finish.Ending(key, TOKEN, change) for key in keys]),
+        evidence.write_notes([evidence.TaskNote(key, TOKEN, heartbeat=True) for key in keys]),
         cancel.cancel(ids),
         timing.promote(),
         timing.next_due(),
