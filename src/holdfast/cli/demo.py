@@ -1,120 +1,219 @@
-"""`holdfast demo`: a short run of what Holdfast does, in a directory that is gone afterwards.
+"""`holdfast demo`: a worker, some hundred tasks, and every way in which they can end.
 
-Owns a little story and its rendering. Everything it calls is public, so it is also an
-example that runs.
+Owns a little play and its rendering, in a directory that is gone afterwards. What it calls
+is public, and the worker is a real one, so it is also an example that runs.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import subprocess
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, sleep
 from typing import Any
-from uuid import uuid4
 
 import click
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
-from holdfast import Holdfast, PayloadError, Retry, TaskHandle, TaskNotFound, Unique
+from holdfast import TaskHandle, TaskStatus
 
-MANY = 10_000
+PATIENCE = 40.0
+_LOOK_EVERY = 0.1
+_COLOURS = {
+    TaskStatus.COMPLETED: "green",
+    TaskStatus.FAILED: "red",
+    TaskStatus.CANCELLED: "yellow",
+    TaskStatus.EXPIRED: "yellow",
+    TaskStatus.STALLED: "magenta",
+    TaskStatus.RUNNING: "cyan",
+}
 
 
 @click.command("demo")
-def demo() -> None:
-    """See what Holdfast does, in a temporary database."""
-    with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
-        Story(Path(folder) / "demo.db", Console(highlight=False)).tell()
+@click.option("--keep", is_flag=True, help="Keep the database, to look around in it afterwards.")
+def demo(keep: bool) -> None:
+    """Watch a worker run tasks that end in every possible way."""
+    console = Console(highlight=False)
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-demo-"))
+    url = f"sqlite:///{folder / 'demo.db'}"
+    os.environ["HOLDFAST_URL"] = url
+    try:
+        ended = Play(console, url).run()
+    except KeyboardInterrupt:
+        console.print("\nstopped; nothing is left running")
+        sys.exit(130)
+    finally:
+        if keep:
+            console.print(f"\nkept; to look around: export HOLDFAST_URL={url}", soft_wrap=True)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(0 if ended else 1)
 
 
-class Story:
-    """The demonstration, a paragraph a method."""
+class Play:
+    """The demonstration."""
 
-    def __init__(self, file: Path, console: Console) -> None:
-        self._file = file
+    def __init__(self, console: Console, url: str) -> None:
         self._console = console
-        self._sent: dict[str, TaskHandle[Any]] = {}
+        self._url = url
+        self._sent: dict[str, list[TaskHandle[Any]]] = {}
 
-    def tell(self) -> None:
-        """Run it."""
-        with Holdfast(f"sqlite:///{self._file}") as app:
+    def run(self) -> bool:
+        """Send, watch, sum up; whether everything ended."""
+        from holdfast.cli import demo_app
 
-            @app.task("resize", queue="images", retry=Retry(3, delay=10))
-            def resize(path: str, width: int = 640) -> str:
-                return f"{path} at {width}"
+        with demo_app.app as app:
+            self._say("Sending. Every task is on disk when its send returns.")
+            self._send(demo_app)
+            handles = [handle for some in self._sent.values() for handle in some]
+            self._console.print(f"{len(handles)} tasks wait in {self._url}", soft_wrap=True)
+            self._say(
+                "A worker with two processes starts: holdfast worker holdfast.cli.demo_app:app -c 2"
+            )
+            with _worker() as worker:
+                ended = self._watch(app, handles, worker)
+            if not ended:
+                self._console.print("[red]not everything ended in time; the worker said:[/red]")
+                self._console.print(worker.said(), markup=False)
+            self._sum_up()
+            self._next_steps()
+            return ended
 
-            @app.task("welcome", queue="mail")
-            def welcome(address: str) -> None: ...
+    def _send(self, tasks: Any) -> None:
+        sent = self._sent
+        sent["resize"] = tasks.resize.send_many([(f"{n}.png",) for n in range(200)])
+        sent["fetch"] = tasks.fetch.send_many([(f"https://example.org/{n}",) for n in range(100)])
+        sent["charge"] = [tasks.charge.send(n) for n in range(10)]
+        sent["poll"] = [tasks.poll.send()]
+        sent["report"] = [tasks.report.send(40)]
+        sent["parse"] = [tasks.parse.send("12"), tasks.parse.send("twelve")]
+        sent["order"] = [tasks.order.send("A-7")]
+        sent["delete_account"] = [tasks.delete_account.send(3)]
+        sent["hang"] = [tasks.hang.send()]
+        sent["segfault"] = [tasks.segfault.send()]
+        sent["train"] = [tasks.train.send()]
+        sent["render"] = [tasks.render.send(), tasks.render.schedule(3600)]
+        soon = datetime.now(UTC) + timedelta(seconds=2)
+        # Nobody serves this queue, so the task is not claimed in time.
+        sent["late"] = [tasks.resize.options(queue="nobody", good_until=soon).send("late.png")]
 
-            self._say("Tasks are functions, and stay functions.")
-            self._line(f'resize("a.png") → {resize("a.png")!r}')
+    def _watch(self, app: Any, handles: list[TaskHandle[Any]], worker: _Worker) -> bool:
+        running, delayed = self._sent["render"]
+        delayed.cancel()
+        deadline = monotonic() + PATIENCE
+        with Live(console=self._console, refresh_per_second=10) as live:
+            while monotonic() < deadline and worker.alive:
+                if running.status() is TaskStatus.RUNNING:
+                    running.cancel()
+                counts = app.control.tasks.count()
+                done = sum(n for status, n in counts.items() if status.is_terminal)
+                live.update(self._picture(counts, done, len(handles)))
+                if done >= len(handles):
+                    return True
+                sleep(_LOOK_EVERY)
+        return False
 
-            self._say("Four sends. Each is on disk when it returns.")
-            self._sent = {
-                'resize.send("a.png")': resize.send("a.png"),
-                'resize.send("b.png", width=80)': resize.send("b.png", width=80),
-                'welcome.schedule(60, "ada@…")': welcome.schedule(60, "ada@example.org"),
-                'welcome.send("bob@…")': welcome.send("bob@example.org"),
-            }
-            self._show()
+    def _picture(self, counts: Any, done: int, total: int) -> Group:
+        words = Text()
+        for status, number in sorted(counts.items(), key=lambda pair: -pair[0].precedence):
+            words.append(f"{number:4d} {status.label.lower()}  ", _COLOURS.get(status, "white"))
+        report = self._sent["report"][0].info()
+        line = Text(f"report: {_progress(report)}", "dim")
+        return Group(ProgressBar(total=total, completed=done, width=60), words, line)
 
-            self._say("A mistake is found where it is made, and nothing is written.")
-            try:
-                resize.send("a.png", width="wide")  # type: ignore[arg-type]
-            except PayloadError as error:
-                self._line(f"PayloadError: {error}")
+    def _sum_up(self) -> None:
+        self._say("Every task ended in one known state:")
+        table = Table("task", "ended as", "starts", "why", pad_edge=False, box=None)
+        for name, handles in self._sent.items():
+            infos = [handle.info() for handle in handles]
+            states = Counter(info.status for info in infos)
+            why = next((info.failed_reason for info in infos if info.failed_reason), "")
+            ended = Text(", ").join(
+                Text(f"{number} {status.label.lower()}", _COLOURS.get(status, "white"))
+                for status, number in states.items()
+            )
+            table.add_row(name, ended, str(sum(info.attempt for info in infos)), why)
+        self._console.print(table)
 
-            self._say("One is cancelled; another is cancelled and sent again.")
-            self._sent['resize.send("a.png")'].cancel()
-            self._sent['welcome.send("bob@…")'].cancel()
-            self._sent['welcome.send("bob@…")'].resubmit()
-            self._show()
-
-            self._say("Why is it still waiting?")
-            self._line(str(self._sent['resize.send("b.png", width=80)'].why()))
-
-            self._say("Two sends with one unique key are one task.")
-            report = app.options(unique=Unique("daily-report"))
-            first, second = report.send("report"), report.send("report")
-            self._line(f"one id: {first == second}; created: {first.created}, {second.created}")
-
-            self._say("A send that is repeated under its id, because its answer was lost, too.")
-            mine = resize.options(id=uuid4())
-            once, again = mine.send("c.png"), mine.send("c.png")
-            self._line(f"one id: {once == again}; created: {once.created}, {again.created}")
-
-            self._say("An id that nobody has sent is not silently pending.")
-            try:
-                app.handle(uuid4())
-            except TaskNotFound as error:
-                self._line(f"TaskNotFound: {error}")
-
-            self._say("What there is now.")
-            self._count(app.control.tasks.count())
-
-            self._say(f"{MANY:,} sends in one transaction.")
-            began = perf_counter()
-            handles = resize.send_many([(f"{n}.png",) for n in range(MANY)])
-            took = perf_counter() - began
-            self._line(f"{len(handles):,} tasks in {took:.2f} s: {MANY / took:,.0f} per second")
+    def _next_steps(self) -> None:
+        self._say("What to try next")
+        self._console.print(
+            "holdfast demo --keep                 keep this database, then look around in it:\n"
+            "holdfast tasks list --status FAILED  what failed, and why\n"
+            "holdfast tasks show ID               one task: attempts, arguments, traceback\n"
+            "holdfast tasks log ID                what it printed\n"
+            "holdfast dead resubmit --all         let what failed run again\n"
+            "The README shows how to define tasks of your own in five lines.",
+            markup=False,
+        )
 
     def _say(self, text: str) -> None:
         self._console.print(f"\n[bold]{text}[/bold]")
 
-    def _line(self, text: str) -> None:
-        self._console.print(text, markup=False)
 
-    def _show(self) -> None:
-        table = Table("call", "queue", "status", "meaning")
-        for call, handle in self._sent.items():
-            info = handle.info()
-            table.add_row(call, info.queue, info.status, info.status.meaning)
-        self._console.print(table)
+def _progress(info: Any) -> str:
+    if info.status.is_terminal:
+        return info.status.label.lower()
+    progress = info.progress
+    return f"{progress.done:g} of {progress.total:g}, {progress.message}" if progress else "waiting"
 
-    def _count(self, counts: Mapping[Any, int]) -> None:
-        table = Table("status", "tasks")
-        for status, number in counts.items():
-            table.add_row(status, str(number))
-        self._console.print(table)
+
+class _Worker:
+    def __init__(self) -> None:
+        self._log = tempfile.TemporaryFile("w+")
+        command = [
+            sys.executable,
+            "-m",
+            "holdfast",
+            "worker",
+            "holdfast.cli.demo_app:app",
+            "-c",
+            "2",
+        ]
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [*command, "-q", "default,images,web"],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            # Ctrl-C is for us; the worker is told by us.
+            start_new_session=True,
+        )
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def said(self) -> str:
+        self._log.seek(0)
+        return self._log.read()
+
+    def stop(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):
+            if not self.alive:
+                return
+            self._process.send_signal(number)
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                continue
+
+
+@contextmanager
+def _worker() -> Iterator[_Worker]:
+    worker = _Worker()
+    try:
+        yield worker
+    finally:
+        worker.stop()

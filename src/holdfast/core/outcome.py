@@ -281,7 +281,7 @@ def _end(verb: Verb, target: TaskStatus, error: TaskError, after: str = "") -> C
 def _reason(error: TaskError) -> str:
     """One sentence: the exception and the first line of its message, or the message."""
     first = error.message.strip().partition("\n")[0]
-    if error.exception is not None:
+    if error.exception is not None and not error.exception.startswith("holdfast."):
         name = error.exception.removeprefix("builtins.")
         first = f"{name}: {first}" if first else name
     return clean(first or str(error.error_code), _REASON_LIMIT)
