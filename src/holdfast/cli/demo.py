@@ -87,6 +87,7 @@ class Play:
             if not ended:
                 self._console.print("[red]not everything ended in time; the worker said:[/red]")
                 self._console.print(worker.said(), markup=False)
+            self._say("Every task ended in one known state:" if ended else "What there is:")
             self._sum_up()
             self._next_steps()
             return ended
@@ -134,7 +135,6 @@ class Play:
         return Group(ProgressBar(total=total, completed=done, width=60), words, line)
 
     def _sum_up(self) -> None:
-        self._say("Every task ended in one known state:")
         table = Table("task", "ended as", "starts", "why", pad_edge=False, box=None)
         for name, handles in self._sent.items():
             infos = [handle.info() for handle in handles]
@@ -165,14 +165,14 @@ class Play:
 
 def _progress(info: Any) -> str:
     if info.status.is_terminal:
-        return info.status.label.lower()
+        return str(info.status.label).lower()
     progress = info.progress
     return f"{progress.done:g} of {progress.total:g}, {progress.message}" if progress else "waiting"
 
 
 class _Worker:
     def __init__(self) -> None:
-        self._log = tempfile.TemporaryFile("w+")
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the worker
         command = [
             sys.executable,
             "-m",
@@ -182,7 +182,7 @@ class _Worker:
             "-c",
             "2",
         ]
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        self._process = subprocess.Popen(
             [*command, "-q", "default,images,web"],
             stdin=subprocess.DEVNULL,
             stdout=self._log,

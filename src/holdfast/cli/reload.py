@@ -54,7 +54,7 @@ def snapshot(root: Path) -> dict[str, int]:
 
 
 def _start(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "holdfast", *arguments])  # noqa: S603
+    return subprocess.Popen([sys.executable, "-m", "holdfast", *arguments])
 
 
 def _stop(process: subprocess.Popen[bytes]) -> int:
