@@ -51,7 +51,7 @@ def decode_asked(plain: Any) -> Asked:
         if isinstance(plain[0], str):
             return _decode_statement(plain)
         return tuple(_decode_statement(statement) for statement in plain)
-    except (IndexError, KeyError, TypeError) as error:
+    except (IndexError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"this is not a statement: {plain!r:.200}") from error
 
 

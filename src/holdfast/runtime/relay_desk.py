@@ -60,12 +60,12 @@ class RelayDesk:
         if waiting is not None:
             waiting.put(question)
             return
-        if question.end:
-            # Of a transaction that has failed already, and the child was told.
-            return
         try:
-            asked = decode_asked(question.statement)
             mode = Mode(question.mode)
+            if question.end or (mode is Mode.WRITE and question.step):
+                # Of a transaction that has failed already; the child has been told.
+                return
+            asked = decode_asked(question.statement)
         except ValueError as error:
             asker.say(refusal(question.ticket, error))
             return
