@@ -199,7 +199,7 @@ def release_token(token: bytes, *, queue: str) -> Steps[int]:
 
 
 def lockable(keys: Sequence[Key]) -> Steps[set[Key]]:
-    """Which of these tasks can be written now without waiting for another transaction."""
+    """Which of these tasks can be ended now without waiting for another transaction."""
     found = yield Statement("lock", {"keys": Keys(keys)})
     return {_key(row[0]) for row in found}
 

@@ -26,7 +26,7 @@ from holdfast.core.outcome import Change
 from holdfast.core.records import LOST
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
-from holdfast.store.claims import Hold, release
+from holdfast.store.claims import Hold, lockable, release
 from holdfast.store.finish import Ending, end_steps
 from holdfast.store.op import (
     At,
@@ -138,6 +138,11 @@ def recover(
                 left.append(key)
             else:
                 endings.append(ending)
+    if endings:
+        # What waits for such a task may be held, too, by somebody who is adding to a workflow.
+        free = yield from lockable([ending.key for ending in endings])
+        left += [ending.key for ending in endings if ending.key not in free]
+        endings = [ending for ending in endings if ending.key in free]
     released = (yield from release(holds, queues=queues)) if holds else {}
     ended = (yield from end_steps(endings)) if endings else {}
     if left:

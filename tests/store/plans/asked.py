@@ -60,6 +60,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
         "prunable": [(key, id, True) for key, id in zip(keys, ids, strict=True)],
         "deletable": list(zip(keys, ids, strict=True)),
         "lease_keys": [(TOKEN, task_ids)],
+        "lock": [(key,) for key in keys],
         "next_due": [(None, 0)],
         "unknown_pending": [(ids[0],)],
     }
