@@ -11,7 +11,7 @@ READY := .venv/.ready
 help:  ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY)  ## Send a few tasks and watch their states, in a temporary database
+demo: $(READY)  ## A worker, and tasks that end in every way, in a temporary database
 	@$(BIN)/python tools/demo.py
 
 test: $(READY)  ## All checks and tests, as CI runs them (under 8 minutes on 2 cores)

@@ -45,9 +45,9 @@ def snapshot(root: Path) -> dict[str, int]:
         folders[:] = [name for name in folders if name not in _SKIPPED and not name.startswith(".")]
         for name in files:
             if name.endswith(".py"):
-                path = os.path.join(folder, name)
+                path = Path(folder, name)
                 try:
-                    found[path] = os.stat(path).st_mtime_ns
+                    found[str(path)] = path.stat().st_mtime_ns
                 except OSError:
                     continue
     return found

@@ -35,6 +35,7 @@ from holdfast.store.finish import Completion, Ending
 from holdfast.store.foreign import Home
 from holdfast.store.protocol import Store
 
+_BATCH = 50
 _LEASE_US = 3_600_000_000
 """Long: nothing renews it, and a debugger may stand still in a task."""
 
@@ -93,11 +94,11 @@ class Inline:
             while len(self.store.attempt(timing.promote)) == timing.BATCH:
                 pass
             self.store.attempt(timing.expire)
-            found = [task for name in names for task in self._claim(name)]
+            found = next(filter(None, map(self._claim, names)), ())
             if not found:
                 return runs
-            for task in found:
-                runs += self._run(task)
+            runs += sum(self._run(task) for task in found)
+            self.store.run(leases.clean([found[0].token]))
 
     def _claim(self, queue: str) -> Sequence[ClaimedTask]:
         claimed = self.store.run(
@@ -106,7 +107,7 @@ class Inline:
                 worker_id=self._worker_id,
                 queue=queue,
                 known=self._known,
-                wanted=1,
+                wanted=_BATCH,
                 lease_us=_LEASE_US,
             )
         )
@@ -126,7 +127,6 @@ class Inline:
         finally:
             self._running = None
         self._finish(task, verdict)
-        self.store.run(leases.clean([task.token]))
         return 1
 
     def _finish(self, task: ClaimedTask, verdict: Verdict) -> None:
