@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(chosen))
         return 0
     print(HEADING)
-    with open_places() as places:
+    with open_places(durable=not given.quick) as places:
         for name, benchmark in chosen.items():
             before = load.snapshot()
             for figure in benchmark(places, QUICK if given.quick else FULL):

@@ -97,7 +97,7 @@ def _insert(
     }
     if place.engine == "postgresql":
         with connect_postgres(place) as connection:
-            connection.execute(postgres, values)
+            connection.execute(postgres.encode(), values)
     else:
         raw = connect_sqlite(place)
         raw.execute(sqlite, values)

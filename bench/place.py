@@ -79,11 +79,11 @@ class Places:
 
 
 @contextmanager
-def open_places() -> Iterator[Places]:
+def open_places(*, durable: bool = True) -> Iterator[Places]:
     """A server and a directory, for as long as the benchmarks run."""
     with (
         tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder,
-        PostgresServer(fsync=True, settings=_SERVER) as server,
+        PostgresServer(fsync=durable, settings=_SERVER) as server,
     ):
         yield Places(server, Path(folder))
 

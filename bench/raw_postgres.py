@@ -40,8 +40,8 @@ _TYPES = {
 
 _INSERT = f"""
 INSERT INTO holdfast_tasks ({", ".join(COLUMNS)}) VALUES ({", ".join(["%s"] * len(COLUMNS))})
-"""
-_COPY = f"COPY holdfast_tasks ({', '.join(COLUMNS)}) FROM STDIN WITH (FORMAT binary)"
+""".encode()
+_COPY = f"COPY holdfast_tasks ({', '.join(COLUMNS)}) FROM STDIN WITH (FORMAT binary)".encode()
 
 _CLAIM = """
 WITH claimed AS (

@@ -94,7 +94,7 @@ def on_empty(session: OwnConnection) -> dict[str, list[Scan]]:
 def on_full(session: OwnConnection, on_empty: object) -> dict[str, list[Scan]]:
     """Planned anew on 200,000 rows that were never analyzed."""
     del on_empty
-    session.execute(filled.POSTGRES)
+    session.execute(filled.POSTGRES.encode())
     return {name: explain(session, asked) for name, asked in ASKED.items()}
 
 
