@@ -60,6 +60,7 @@ class Finisher:
         *,
         worker_id: str,
         kill: Callable[[Member], None],
+        put_off: Callable[[], None],
     ) -> None:
         self._store = store
         self._desk = desk
@@ -67,6 +68,8 @@ class Finisher:
         self._criers = criers
         self._kill = kill
         self._worker_id = worker_id
+        self._put_off = put_off
+        """Called when a task was put off to a later time, which may be a soon one."""
         self._tallies: dict[tuple[str, str], Tally] = {}
         self._tallied_at = monotonic()
         self._unsure = False
@@ -109,6 +112,8 @@ class Finisher:
             self._tallies.clear()
             self._tallied_at = monotonic()
         self._settle(batch, answers)
+        if any(landing.status is TaskStatus.SCHEDULED for landing in answers.values()):
+            self._put_off()
         self._cry(batch, endings, answers)
 
     def _cry(

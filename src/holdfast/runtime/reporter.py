@@ -56,6 +56,7 @@ class Reporter:
         self._started_at = 0
         self._cpu = _cpu_seconds()
         self._cpu_at = monotonic()
+        self._snapshot_at = 0.0
 
     def register(self) -> None:
         """Say that the worker is there; raises if the store is away."""
@@ -75,13 +76,17 @@ class Reporter:
         self._started_at = found.started_at
 
     def tick(self) -> float:
-        """Register again (it is the sign of life) and add a snapshot."""
-        interval = self._desk.options.snapshot_interval
+        """Register again (it is the sign of life), and add a snapshot when one is due."""
+        options = self._desk.options
+        # Whoever has not been seen for a lease is taken for dead.
+        interval = min(options.snapshot_interval, options.lease / 3)
         if self._outage.is_on:
             return min(interval, 1.0)
         try:
             self.register()
-            self._store.run(workers.snapshot(self._snapshot()))
+            if monotonic() >= self._snapshot_at:
+                self._store.run(workers.snapshot(self._snapshot()))
+                self._snapshot_at = monotonic() + options.snapshot_interval - interval / 2
         except StoreUnavailable as error:
             self._outage.noted(error)
         return interval

@@ -131,6 +131,7 @@ class Supervisor:
                 self._criers,
                 worker_id=self.worker_id,
                 kill=self._kill,
+                put_off=self._maintenance.wake,
             ),
             Keeper(store, self.desk, self._outage, stop_code=self._lost),
             self._evidence,

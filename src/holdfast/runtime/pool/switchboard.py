@@ -284,6 +284,9 @@ class Switchboard:
                     run_us=told.run_us,
                     committed=told.kind == "committed",
                 )
+                if assignment.doomed is not None and member.kind == "process":
+                    # It leaves after a task that it was told to end; nothing more is for it.
+                    member.state = State.LEAVING
             if (limit is not None and member.served >= limit) or member.state is State.LEAVING:
                 self.crew.retire(member)
 
@@ -339,6 +342,9 @@ def _outcome(told: wire.Outcome, assignment: Assignment) -> Outcome:
         return RetryAsked(error, told.delay_us)
     if told.kind == "abort":
         return AbortAsked(error)
+    if assignment.doomed is not None and error.exception is not None:
+        # What code raises when it is told to end is that end, by another name.
+        return _after_doom(assignment.doomed, assignment)
     return Failed(error, told.listed)
 
 
