@@ -119,3 +119,17 @@ def test_a_terminal_gets_colours_and_whole_ids(tmp_path: Path, columns: int) -> 
     shown = at_a_terminal("tasks", "show", task_id, cwd=tmp_path, columns=columns)
     assert "resize" in shown
     assert "no worker is running" in " ".join(shown.split())
+
+
+def test_a_stream_that_cannot_show_a_character_gets_its_escape(tmp_path: Path) -> None:
+    sent = holdfast("tasks", "send", "resize", "--args", '["größe ✓"]', cwd=tmp_path)
+    shown = subprocess.run(
+        [sys.executable, "-m", "holdfast", "tasks", "show", sent.stdout.strip()],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert '"größe \\u2713"' in shown.stdout.decode("latin-1")

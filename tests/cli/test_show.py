@@ -9,12 +9,14 @@ import pytest
 from holdfast.core.ending import Failed
 from holdfast.core.failure import describe
 from holdfast.core.policy import Policy
+from holdfast.core.records import Edge
 from holdfast.core.result import TaskError
 from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
 from holdfast.store import evidence, queues, timing
 from tests.cli.conftest import Operator
 from tests.support.stores import Lab
+from tests.support.verbs import step
 
 NEXT = {
     TaskStatus.WAITING: "becomes claimable once one more dependency is satisfied",
@@ -132,6 +134,32 @@ def test_an_error_of_the_author(operator: Operator, lab: Lab) -> None:
     assert found["code"] == "NO_STOCK"
     assert found["message"] == "none left"
     assert found["data"] == '{"sku": 7}'
+
+
+def test_dependencies(operator: Operator, lab: Lab) -> None:
+    workflow = b"w" * 16
+    first, second = step(workflow), step(workflow, task_name="other")
+    last = step(workflow, first.id, Edge(second.id, "failure"))
+    lab.submit(first, second, last)
+    lab.complete(lab.run_again(first.id))
+    said = operator("tasks", "show", text(last.id))
+    assert facts(said.out)["waits for"] == "1 more to be satisfied"
+    place = said.lines.index("dependencies:")
+    assert [line.split() for line in said.lines[place + 2 : place + 4]] == [
+        [text(first.id), "COMPLETED", "t", "success", "yes"],
+        [text(second.id), "PENDING", "other", "failure", "open"],
+    ]
+    found = operator("tasks", "show", text(last.id), "--json").json["dependencies"]
+    assert found[1] == {
+        "parent_id": text(second.id),
+        "task_name": "other",
+        "status": "PENDING",
+        "on": "failure",
+        "satisfied": None,
+    }
+    operator("tasks", "cancel", text(second.id))
+    shown = operator("tasks", "show", text(last.id), "--json").json
+    assert (shown["status"], shown["dependencies"][1]["satisfied"]) == ("CANCELLED", False)
 
 
 def test_a_prefix_names_a_task(operator: Operator, lab: Lab) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from uuid import UUID
 
 from holdfast.cli import document, when
 from holdfast.cli.listing import moment_cell, progress_text, status_cell
@@ -24,6 +25,7 @@ from holdfast.client.reason import Why
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
 from holdfast.core.text import shorten
+from holdfast.store.inspect import Dependency
 
 _VALUE: Final = 2_000
 """Characters of arguments, result and output that are shown unless all are asked for."""
@@ -41,6 +43,14 @@ _ATTEMPTS: Final = (
     Column("error"),
 )
 
+_DEPENDENCIES: Final = (
+    Column("id", whole=True),
+    Column("status", whole=True),
+    Column("name"),
+    Column("needed on", whole=True),
+    Column("satisfied", whole=True),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
@@ -48,6 +58,7 @@ class Dossier:
 
     info: TaskInfo
     attempts: Sequence[Attempt]
+    dependencies: Sequence[Dependency]
     why: Why
     now: datetime
 
@@ -60,6 +71,10 @@ def show_task(screen: Screen, dossier: Dossier, *, full: bool) -> None:
             document.as_dict(
                 info,
                 attempts=dossier.attempts,
+                dependencies=[
+                    {**edge._asdict(), "parent_id": UUID(bytes=edge.parent_id)}
+                    for edge in dossier.dependencies
+                ],
                 why=dossier.why.reasons,
                 next_step=outlook(info, dossier.now),
                 retries_left=retries_left(info),
@@ -71,6 +86,9 @@ def show_task(screen: Screen, dossier: Dossier, *, full: bool) -> None:
     screen.facts(_identity(info))
     screen.heading("times")
     screen.facts(_times(info, dossier.now))
+    if dossier.dependencies:
+        screen.heading("dependencies")
+        screen.table(Table(_DEPENDENCIES, [_dependency(edge) for edge in dossier.dependencies]))
     _show_attempts(screen, dossier)
     limit = None if full else _VALUE
     for name, text in _values(info):
@@ -150,6 +168,17 @@ def _show_attempts(screen: Screen, dossier: Dossier) -> None:
     if rows:
         screen.heading("attempts")
         screen.table(Table(_ATTEMPTS, rows))
+
+
+def _dependency(edge: Dependency) -> list[Value]:
+    satisfied = {None: "open", True: "yes", False: "no"}[edge.satisfied]
+    return [
+        str(UUID(bytes=edge.parent_id)),
+        "deleted" if edge.status is None else status_cell(edge.status),
+        edge.task_name,
+        edge.on,
+        satisfied,
+    ]
 
 
 def _attempt(attempt: Attempt, now: datetime) -> list[Value]:

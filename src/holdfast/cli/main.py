@@ -23,7 +23,9 @@ ENTRIES: Final = {
         "holdfast.cli.dead:dead_letters", "Tasks that failed for good: list, resubmit, delete."
     ),
     "db": Entry("holdfast.cli.db:db", "See whether the database can be used; upgrade its tables."),
-    "demo": Entry("holdfast.cli.demo:demo", "See what Holdfast does, in a temporary database."),
+    "demo": Entry(
+        "holdfast.cli.demo:demo", "Watch a worker run tasks that end in every possible way."
+    ),
 }
 ALIASES: Final = {"dead": "dead-letters"}
 

@@ -7,6 +7,7 @@ error, so that a pipe carries only the answer.
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from functools import cached_property
@@ -30,6 +31,9 @@ class Screen:
         self.as_json = as_json
         """The command must call `document`, once, and nothing else that writes."""
         self.is_terminal = not as_json and sys.stdout.isatty()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A terminal that cannot show a character gets its escape, not an exception.
+            sys.stdout.reconfigure(errors="backslashreplace")
 
     def document(self, content: Any) -> None:
         """The answer as one JSON document."""

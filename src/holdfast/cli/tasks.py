@@ -28,7 +28,7 @@ from holdfast.client.registry import Registry
 from holdfast.core.errors import PayloadError
 from holdfast.core.payload import decode
 from holdfast.core.unique import Unique
-from holdfast.store.inspect import attempts
+from holdfast.store.inspect import attempts, dependencies
 
 the_task = click.argument("task", metavar="ID")
 
@@ -71,8 +71,9 @@ def show(session: Session, task: str, full: bool) -> None:
     found = session.task_id(task)
     info = session.control.tasks.show(found)
     made = [Attempt.of(each) for each in session.run(partial(attempts, found.bytes))]
+    edges = session.run(partial(dependencies, found.bytes))
     why = session.run(partial(explain, found.bytes))
-    show_task(session.screen, Dossier(info, made, why, session.now()), full=full)
+    show_task(session.screen, Dossier(info, made, edges, why, session.now()), full=full)
 
 
 @tasks.command()
@@ -108,7 +109,11 @@ def send(
     version: int | None,
     **given: Any,
 ) -> None:
-    """Send a task by its name, and print its id."""
+    """Send a task by its name, and print its id.
+
+    Its code is not here, so what its definition says of retries and the like does not apply:
+    it is sent with the defaults.
+    """
     choice = choose(PLAIN, **_call_options(session, **given))
     dispatch = Dispatch(session.access, Registry())
     call = dispatch.prepare(dispatch.form_of(name, version, choice), args, kwargs)

@@ -36,6 +36,18 @@ class Ending(NamedTuple):
     finished_at: int
 
 
+class Dependency(NamedTuple):
+    """A task that another one waits for, or waited for."""
+
+    parent_id: bytes
+    task_name: str | None
+    """None, like the status, if the parent has been deleted since."""
+    status: TaskStatus | None
+    on: str
+    satisfied: bool | None
+    """None while the parent has not ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Some tasks, the newest first, and where the next page begins."""
@@ -79,6 +91,22 @@ def attempts(id: bytes) -> Steps[list[AttemptRecord]]:
     """The ended attempts of one task, in order."""
     found = yield Statement("attempts", {"id": id})
     return [rows.attempt(row) for row in found]
+
+
+@reads
+def dependencies(id: bytes, *, limit: int = MAX_PAGE) -> Steps[list[Dependency]]:
+    """What one task waits for, or waited for."""
+    found = yield Statement("dependencies", {"id": id, "limit": limit})
+    return [
+        Dependency(
+            rows.uuid(parent),
+            name,
+            None if status is None else TaskStatus(status),
+            on,
+            None if satisfied is None else bool(satisfied),
+        )
+        for parent, name, status, on, satisfied in found
+    ]
 
 
 @reads
