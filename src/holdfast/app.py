@@ -258,6 +258,6 @@ def _call_of(error: HoldfastError) -> Call:
 
 
 def _calls_of(error: HoldfastError) -> tuple[Call, ...]:
-    if isinstance(error.call, tuple):
+    if isinstance(error.call, tuple) and not isinstance(error.call, Call):
         return error.call
     raise ConfigError(f"{type(error).__name__} does not come from send_many: use resend")

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from holdfast.client.choice import Choice
@@ -33,8 +32,7 @@ _QUEUE: Final = "default"
 _PRIORITY: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One call of one task, ready to be sent; `error.call` of a send that failed."""
 
     submission: Submission
@@ -101,6 +99,7 @@ class Form:
         )
         self._signature = signature
         self._id = choice.id
+        self._own_id = choice.id is not None
 
     @classmethod
     def of(cls, task: TaskDefinition, choice: Choice) -> Form:
@@ -134,7 +133,7 @@ class Form:
     @property
     def has_id(self) -> bool:
         """Whether it can be filled in only once, because the caller chose the id."""
-        return self._id is not None
+        return self._own_id
 
     def fill(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> Call:
         """A call with these arguments; raises whatever is wrong with it."""
@@ -179,7 +178,7 @@ class Form:
             self._tags,
             due.delay_us,
             due.run_at,
-            self._deadline(now),
+            self._good_until if self._good_for_us is None else self._deadline(now),
             self._good_for_us,
             self._max_retries,
             key or unique_slot,
@@ -193,17 +192,15 @@ class Form:
                 root_id=lineage.root_id,
                 trace_context=lineage.trace_context,
             )
-        return Call(submission, self._id is not None)
+        return Call(submission, self._own_id)
 
     def _begins(self, now: int) -> int:
         run_at = self._due.run_at
         return now + (self._due.delay_us or 0) if run_at is None else run_at
 
-    def _deadline(self, now: int) -> int | None:
-        if self._good_until is not None or self._good_for_us is None:
-            return self._good_until
+    def _deadline(self, now: int) -> int:
         # Counted from when it may run; a step of a workflow counts anew when it is unblocked.
-        return self._begins(now) + self._good_for_us
+        return self._begins(now) + (self._good_for_us or 0)
 
     def _check_times(self, good_until: int, now: int) -> None:
         until = f"good_until={from_us(good_until).isoformat()}"

@@ -7,7 +7,7 @@ the call, so that `app.resend(error)` can make the same send again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from holdfast.client.access import Access
@@ -25,6 +25,7 @@ __all__ = ["Dispatch", "ManyArguments"]
 
 ManyArguments: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 """The arguments of one call of `send_many`: by position, or by name."""
+_NONE: Final[dict[str, Any]] = {}
 
 
 class Dispatch:
@@ -46,9 +47,10 @@ class Dispatch:
             raise ConfigError("an id is for one task: leave it out of send_many", option="id")
         limit = self.access.config.max_payload
         return [
-            form.fill((), given, limit)
-            if isinstance(given, Mapping)
-            else form.fill(_positional(given, place), {}, limit)
+            # The tuple first: asking an abstract class is dear, and this runs for each of many.
+            form.fill(given, _NONE, limit)
+            if type(given) is tuple
+            else form.fill(*_arguments(given, place), limit)
             for place, given in enumerate(calls)
         ]
 
@@ -87,10 +89,7 @@ class Dispatch:
         except HoldfastError as error:
             error.call = tuple(calls)
             raise
-        return [
-            self._handle(call, answer, repeated)
-            for call, answer in zip(calls, answers, strict=True)
-        ]
+        return self._handles(calls, answers, repeated)
 
     async def asend_all(
         self, calls: Sequence[Call], *, repeated: bool = False
@@ -103,10 +102,7 @@ class Dispatch:
         except HoldfastError as error:
             error.call = tuple(calls)
             raise
-        return [
-            self._handle(call, answer, repeated)
-            for call, answer in zip(calls, answers, strict=True)
-        ]
+        return self._handles(calls, answers, repeated)
 
     def handle(self, task_id: UUID, name: str, version: int) -> TaskHandle[Any]:
         """The handle of a task that is known to exist."""
@@ -116,26 +112,42 @@ class Dispatch:
 
     def _handle(self, call: Call, answer: Submitted, repeated: bool) -> TaskHandle[Any]:
         refuse(call.submission, answer)
-        created = answer.answer is SubmitAnswer.CREATED
-        if answer.answer is SubmitAnswer.EXISTING and answer.id == call.submission.id:
-            # An id that was made for this send and exists already: the answer of our own
-            # first try was lost, and the second has found what it did.
-            created = not call.own_id and not repeated
-        return TaskHandle(
-            self.access,
-            answer.id,
-            created=created,
-            decode=self._decoder(call.task_name, call.version),
-        )
+        decode = self._decoder(call.task_name, call.version)
+        created = _is_created(call, answer, repeated)
+        return TaskHandle(self.access, answer.id, created=created, decode=decode)
+
+    def _handles(
+        self, calls: Sequence[Call], answers: Sequence[Submitted], repeated: bool
+    ) -> list[TaskHandle[Any]]:
+        access = self.access
+        decode = self._decoder(calls[0].task_name, calls[0].version)
+        return [
+            TaskHandle(
+                access, answer.id, created=_is_created(call, answer, repeated), decode=decode
+            )
+            for call, answer in zip(calls, answers, strict=True)
+        ]
 
     def _decoder(self, name: str, version: int) -> Decode | None:
         known = self.registry.find(name, version)
         return None if known is None else known.signature.decode_result
 
 
-def _positional(given: Any, place: int) -> Sequence[Any]:
+def _is_created(call: Call, answer: Submitted, repeated: bool) -> bool:
+    if answer.answer is SubmitAnswer.CREATED:
+        return True
+    if answer.answer is SubmitAnswer.EXISTING and answer.id == call.submission.id:
+        # An id that was made for this send and exists already: the answer of our own first
+        # try was lost, and the second has found what it did.
+        return not call.own_id and not repeated
+    return False
+
+
+def _arguments(given: Any, place: int) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    if isinstance(given, Mapping):
+        return (), given
     if isinstance(given, Sequence) and not isinstance(given, str | bytes | bytearray):
-        return given
+        return given, _NONE
     raise ConfigError(
         f"call {place} of send_many is {given!r:.100}: give the arguments of each call as a "
         "tuple, such as (1, 2) or (1,), or as a dict of names",

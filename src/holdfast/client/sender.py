@@ -159,11 +159,13 @@ def submit_all(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
     answers: list[Submitted] = []
     for start in range(0, len(submissions), CHUNK):
         part = submissions[start : start + CHUNK]
-        for submission, answer in zip(part, (yield from submit(part)), strict=True):
-            if answer.answer is SubmitAnswer.AGAIN:
-                raise Again
-            answers.append(answer)
-            refuse(submission, answer)
+        found = yield from submit(part)
+        for submission, answer in zip(part, found, strict=True):
+            if answer.answer is not SubmitAnswer.CREATED:
+                if answer.answer is SubmitAnswer.AGAIN:
+                    raise Again
+                refuse(submission, answer)
+        answers += found
     return answers
 
 
