@@ -33,7 +33,7 @@ format: $(READY)  ## Format the code and apply safe fixes
 	@$(BIN)/ruff check --fix-only -q . && $(BIN)/ruff format -q .
 
 clean:  ## Remove .venv, caches and build results
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .bench .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt

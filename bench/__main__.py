@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from bench import claiming, importing, lifecycle, load, sending, sharing, steady
 from bench.figure import FULL, HEADING, QUICK, Figure, Sizes, line
 from bench.place import Places, open_places
+from bench.worker import drain, idle
 
 BENCHMARKS: dict[str, Callable[[Places, Sizes], Iterable[Figure]]] = {
     "send": sending.alone,
@@ -32,6 +33,10 @@ BENCHMARKS: dict[str, Callable[[Places, Sizes], Iterable[Figure]]] = {
     "statements": steady.statements,
     "leases": steady.lease_rows,
     "import": importing.importing,
+    "worker-drain": drain.drain,
+    "worker-latency": idle.latency,
+    "worker-upkeep": idle.upkeep,
+    "worker-start": idle.start,
 }
 
 

@@ -6,6 +6,7 @@ Owns the shape of a result. Never measures.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan, nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ class Sizes:
     sends_per_sender: int
     seconds: float
     imports: int
+    drained: int
+    drains: int
+    pings: int
+    peers: bool
 
 
 FULL = Sizes(
@@ -61,6 +66,10 @@ FULL = Sizes(
     sends_per_sender=20,
     seconds=4.0,
     imports=15,
+    drained=20_000,
+    drains=5,
+    pings=200,
+    peers=True,
 )
 
 QUICK = Sizes(
@@ -78,6 +87,10 @@ QUICK = Sizes(
     sends_per_sender=2,
     seconds=0.2,
     imports=1,
+    drained=200,
+    drains=1,
+    pings=5,
+    peers=False,
 )
 
 
@@ -95,12 +108,18 @@ def at_most(
     return Figure(name, engine, value, bound, False, unit, detail)
 
 
+def absent(name: str, engine: str, bound: float, reason: str) -> Figure:
+    """A figure that could not be taken: there was nothing to compare with."""
+    return Figure(name, engine, nan, bound, True, detail=f"not measured: {reason}")
+
+
 HEADING = f"{'':<5}{'figure':<48}{'engine':<12}{'value':>9}  {'bound':<9}{'detail'}"
 
 
 def line(figure: Figure, *, judged: bool = True) -> str:
     """One figure as one line of the table; without a verdict where the sizes allow none."""
-    verdict = "" if not judged else "ok" if figure.is_kept else "MISS"
+    kept = "none" if isnan(figure.value) else "ok" if figure.is_kept else "MISS"
+    verdict = kept if judged else ""
     sign = "≥" if figure.at_least else "≤"
     bound = f"{sign} {figure.bound:g}{figure.unit}"
     value = f"{figure.value:.3g}{figure.unit}"

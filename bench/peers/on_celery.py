@@ -1,7 +1,7 @@
 """Celery: no-op tasks on Redis, which store their results.
 
-    python -m bench.peers.on_celery COUNT             put tasks into the queue
-    celery --app bench.peers.on_celery worker --pool prefork --concurrency 2
+python -m bench.peers.on_celery COUNT             put tasks into the queue
+celery --app bench.peers.on_celery worker --pool prefork --concurrency 2
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Dramatiq: no-op actors on Redis, which store their results.
 
-    python -m bench.peers.on_dramatiq COUNT           put messages into the queue
-    dramatiq --processes 2 bench.peers.on_dramatiq
+python -m bench.peers.on_dramatiq COUNT           put messages into the queue
+dramatiq --processes 2 bench.peers.on_dramatiq
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ _results = import_module("dramatiq.results")
 _backends = import_module("dramatiq.results.backends")
 
 broker = _redis.RedisBroker(url=os.environ["BENCH_URL"])
-broker.add_middleware(
-    _results.Results(backend=_backends.RedisBackend(url=os.environ["BENCH_URL"]))
-)
+broker.add_middleware(_results.Results(backend=_backends.RedisBackend(url=os.environ["BENCH_URL"])))
 dramatiq.set_broker(broker)
 
 noop = dramatiq.actor(mark, actor_name="noop", store_results=True)

@@ -1,7 +1,7 @@
 """Huey: no-op tasks in an SQLite file, which store their results.
 
-    python -m bench.peers.on_huey COUNT               put tasks into the queue
-    huey_consumer bench.peers.on_huey.huey -k process -w 2
+python -m bench.peers.on_huey COUNT               put tasks into the queue
+huey_consumer bench.peers.on_huey.huey -k process -w 2
 """
 
 from __future__ import annotations
