@@ -114,7 +114,7 @@ def test_a_stack(operator: Operator, lab: Lab) -> None:
     worker.start()
     said = operator("tasks", "stack", text(task.id))
     worker.join()
-    assert said.out == '  File "a.py", line 1\n    sleep()\\x1b\n'
+    assert said.out == 'File "a.py", line 1\n  sleep()\\x1b\n'
     assert lab.run(orders.stacks_asked([task.id])) == []
 
 

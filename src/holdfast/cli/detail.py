@@ -93,7 +93,7 @@ def show_task(screen: Screen, dossier: Dossier, *, full: bool) -> None:
     limit = None if full else _VALUE
     for name, text in _values(info):
         screen.heading(name)
-        screen.block(text if limit is None else shorten(text, limit))
+        screen.text(_cut(text, limit), indent="  ")
     if info.error is not None:
         _show_error(screen, info.error, limit)
 
@@ -108,6 +108,7 @@ def _standing(dossier: Dossier) -> list[tuple[str, Value]]:
         *((("why" if place == 0 else ""), text) for place, text in enumerate(dossier.why.reasons)),
         ("next", outlook(info, dossier.now)),
         ("dead letter", "yes" if info.dead else None),
+        ("log", f"holdfast tasks log {info.id}" if info.attempt else None),
         ("progress", None if info.progress is None else progress_text(info.progress)),
         ("stage", info.stage),
         ("stage data", None if info.meta is None else _json(info.meta)),
@@ -238,7 +239,7 @@ def _show_error(screen: Screen, error: TaskError, limit: int | None) -> None:
     )
     if error.traceback:
         screen.heading("traceback")
-        screen.block(error.traceback)
+        screen.text(error.traceback, indent="  ")
 
 
 def _plainly(meaning: str) -> str:

@@ -65,9 +65,9 @@ class Screen:
         else:
             click.echo(f"{one_line(text)}:")
 
-    def block(self, text: str) -> None:
+    def text(self, text: str, indent: str = "") -> None:
         """Text of several lines, as it is but for what a terminal would obey."""
-        click.echo("\n".join(f"  {line}" for line in visible(text).rstrip("\n").split("\n")))
+        click.echo("\n".join(indent + line for line in visible(text).rstrip("\n").split("\n")))
 
     def line(self, text: str) -> None:
         """One line of the answer."""

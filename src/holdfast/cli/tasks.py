@@ -237,7 +237,7 @@ def stack(session: Session, task: str) -> None:
     if session.screen.as_json:
         session.screen.document({"id": found, "stack": text})
     else:
-        session.screen.block(text)
+        session.screen.text(text)
 
 
 @tasks.command()
