@@ -27,6 +27,7 @@ from holdfast.core.identity import new_id
 from holdfast.core.payload import to_json
 from holdfast.runtime import board, wire
 from holdfast.runtime.board import Board
+from holdfast.runtime.relay_desk import RelayDesk
 from holdfast.runtime.trail import Splitter
 from holdfast.runtime.wire import Fork, FromTemplate, Job, Kind, Message, Reader, ToSupervisor
 
@@ -68,6 +69,8 @@ class Ear:
         self._reader = Reader(expected)
         self._heard: list[Any] = []
         self.ended = False
+        self.divert: Callable[[Any], bool] = lambda _: False
+        """Takes what is not to be waited for here."""
 
     def wait(
         self, wanted: Callable[[Any], bool], seconds: float, meanwhile: Callable[[], None]
@@ -97,7 +100,7 @@ class Ear:
         if not data:
             self.ended = True
         else:
-            self._heard += self._reader.feed(data)
+            self._heard += (m for m in self._reader.feed(data) if not self.divert(m))
 
     def all(self, kind: type[M]) -> list[M]:
         """What has been heard of one kind, and leave it."""
@@ -129,6 +132,18 @@ class Kid:
 
     def say(self, *messages: Message) -> None:
         self.sock.sendall(b"".join(map(wire.frame, messages)))
+
+    def serve(self, desk: RelayDesk) -> None:
+        """Let the child's code use a store, whenever this test listens to the child."""
+
+        def divert(message: Any) -> bool:
+            if isinstance(message, wire.Ask):
+                desk.asked(self, message)
+            elif isinstance(message, wire.Listen):
+                desk.listens(self, message)
+            return isinstance(message, wire.Ask | wire.Listen)
+
+        self._ear.divert = divert
 
     def hear(
         self,
