@@ -318,3 +318,7 @@ def lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Lab]:
     """An empty store of each kind in turn."""
     with labs.open(request.param) as found:
         yield found
+
+
+on_each_engine = pytest.mark.parametrize("lab", ENGINES, indirect=True)
+"""For tests that go through many states: two of the four kinds, one of each engine."""

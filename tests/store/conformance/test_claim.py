@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.core.errors import StoreError
 from holdfast.core.identity import new_id
 from holdfast.core.records import LOST, Answer, ClaimedTask, Position
 from holdfast.core.status import TaskStatus
@@ -122,6 +123,22 @@ def test_a_claimed_task_brings_all_that_running_it_needs(lab: Lab) -> None:
     record = lab.task(sent.id)
     for name in set(ClaimedTask._fields) - {"key", "token"}:
         assert getattr(task, name) == getattr(record, name), name
+
+
+def test_a_token_is_good_for_one_claim(lab: Lab) -> None:
+    """Whoever repeats a claim that landed gets nothing by it, and harms nothing."""
+    ids = lab.send_many(2)
+    token = new_token()
+    first, second = lab.claim(token=token).tasks
+    lab.start(first, second)
+    lab.complete(first)
+    before = lab.contents()
+    assert claimed_ids(lab, token=token) == []
+    assert lab.contents() == before
+    lab.send()
+    with pytest.raises(StoreError):
+        lab.claim(token=token)
+    assert lab.statuses(ids) == [TaskStatus.COMPLETED, TaskStatus.RUNNING]
 
 
 # At most a thousand entries.

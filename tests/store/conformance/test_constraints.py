@@ -10,7 +10,7 @@ import pytest
 from holdfast.core.errors import StoreError
 from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
 from holdfast.store.op import At
-from tests.support.stores import MORNING, Lab
+from tests.support.stores import MORNING, Lab, on_each_engine
 from tests.support.verbs import new_token
 
 S = TaskStatus
@@ -25,6 +25,7 @@ def refused(lab: Lab, assignment: str, **params: object) -> None:
     assert lab.contents("tasks") == before, assignment
 
 
+@on_each_engine
 @pytest.mark.parametrize("status", sorted(TaskStatus))
 def test_each_state_has_the_columns_that_belong_to_it_and_no_others(
     lab: Lab, status: TaskStatus
@@ -44,6 +45,7 @@ def test_each_state_has_the_columns_that_belong_to_it_and_no_others(
     )
 
 
+@on_each_engine
 @pytest.mark.parametrize("status", sorted(TaskStatus))
 def test_no_state_can_be_changed_alone(lab: Lab, status: TaskStatus) -> None:
     """But for states to which the same columns belong."""

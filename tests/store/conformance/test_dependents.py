@@ -14,7 +14,7 @@ from holdfast.core.policy import Policy
 from holdfast.core.records import Edge, On
 from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
 from holdfast.store import dependents, finish, leases, timing
-from tests.support.stores import MORNING, SECOND, Lab
+from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import LEASE_US, PID, step
 
 S = TaskStatus
@@ -55,6 +55,7 @@ def counts(lab: Lab, id: bytes) -> tuple[int, int]:
 # One edge.
 
 
+@on_each_engine
 @pytest.mark.parametrize("on", get_args(On))
 @pytest.mark.parametrize("ending", sorted(TASK_TERMINAL_STATES))
 def test_an_edge_is_satisfied_by_the_endings_it_is_for(
@@ -77,6 +78,7 @@ def test_an_edge_is_satisfied_by_the_endings_it_is_for(
         assert decode_error(task.result).error_code == task.error_code
 
 
+@on_each_engine
 @pytest.mark.parametrize("ending", sorted(TASK_TERMINAL_STATES))
 def test_a_step_that_is_sent_after_its_parent_ended_does_not_wait_for_ever(
     lab: Lab, ending: TaskStatus

@@ -19,7 +19,7 @@ from holdfast.core.retry import Retry
 from holdfast.store import dependents, leases, operate, queues, statement, timing
 from holdfast.store.leases import Abandoned
 from holdfast.store.op import Channel, Op, Statement, Steps
-from tests.support.stores import ENGINES, SECOND, Kind, Lab, Labs
+from tests.support.stores import SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM, LEASE_US, step
 
 T = TypeVar("T")
@@ -218,31 +218,28 @@ CASES: dict[Callable[[Lab], None], Heard] = {
 }
 
 
+@on_each_engine
 @pytest.mark.parametrize("verb", CASES, ids=lambda verb: verb.__name__)
-@pytest.mark.parametrize("kind", ENGINES)
-def test_a_verb_hints_what_it_did(labs: Labs, kind: Kind, verb: Callable[[Lab], None]) -> None:
-    with labs.open(kind) as lab:
-        listening = Listening(lab)
-        verb(listening)
-        assert listening.heard == CASES[verb]
+def test_a_verb_hints_what_it_did(lab: Lab, verb: Callable[[Lab], None]) -> None:
+    listening = Listening(lab)
+    verb(listening)
+    assert listening.heard == CASES[verb]
 
 
-@pytest.mark.parametrize("kind", ENGINES)
-def test_a_move_to_another_queue_is_heard_there(labs: Labs, kind: Kind) -> None:
-    with labs.open(kind) as lab:
-        listening = Listening(lab)
-        id = lab.send()
-        listening.run(operate.reschedule([id], queue="other"))
-        assert listening.heard == {(Channel.READY, "other")}
+@on_each_engine
+def test_a_move_to_another_queue_is_heard_there(lab: Lab) -> None:
+    listening = Listening(lab)
+    id = lab.send()
+    listening.run(operate.reschedule([id], queue="other"))
+    assert listening.heard == {(Channel.READY, "other")}
 
 
-@pytest.mark.parametrize("kind", ENGINES)
-def test_nothing_done_nothing_said(labs: Labs, kind: Kind) -> None:
-    with labs.open(kind) as lab:
-        listening = Listening(lab)
-        listening.run(timing.promote())
-        listening.run(timing.expire())
-        listening.run(timing.drop("q", known=[], before=lab.clock.now))
-        listening.run(operate.resubmit([new_id()]))
-        listening.run(leases.recover(crashed))
-        assert listening.heard == set()
+@on_each_engine
+def test_nothing_done_nothing_said(lab: Lab) -> None:
+    listening = Listening(lab)
+    listening.run(timing.promote())
+    listening.run(timing.expire())
+    listening.run(timing.drop("q", known=[], before=lab.clock.now))
+    listening.run(operate.resubmit([new_id()]))
+    listening.run(leases.recover(crashed))
+    assert listening.heard == set()

@@ -31,7 +31,8 @@ from holdfast.store.open import open_store
 from holdfast.store.settings import parse_url
 from tests.support.verbs import submission
 
-settings = parse_url(sys.argv[1])
+# Patient: eight interpreters at once may keep a small machine busy for a while.
+settings = parse_url(sys.argv[1], connect_timeout=60, lock_timeout=60, statement_timeout=60)
 print("ready", flush=True)
 sys.stdin.readline()
 store = open_store(settings)
@@ -150,7 +151,7 @@ def test_eight_processes_that_start_at_once_make_it_once(place: Place) -> None:
         child.stdin.write("\n")
         child.stdin.flush()
     for child in children:
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=100)
         assert (child.returncode, said) == (0, "")
     assert place.sql("SELECT version FROM holdfast_schema_version") == [(1,)]
     assert place.sql("SELECT count(*) FROM holdfast_tasks") == [(PROCESSES,)]

@@ -12,7 +12,7 @@ from holdfast.core.retry import Retry
 from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
 from holdfast.store import operate
 from holdfast.store.op import At
-from tests.support.stores import MORNING, SECOND, Lab
+from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM, Case, step
 
 S = TaskStatus
@@ -201,6 +201,7 @@ def test_a_skipped_step_that_is_resubmitted_alone_waits_for_its_parent(lab: Lab)
 # delete
 
 
+@on_each_engine
 @pytest.mark.parametrize("status", sorted(TASK_TERMINAL_STATES))
 def test_delete_removes_an_ended_task_with_all_that_belongs_to_it(
     lab: Lab, status: TaskStatus

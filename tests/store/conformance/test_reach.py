@@ -6,9 +6,10 @@ import pytest
 
 from holdfast.core.status import TaskStatus
 from holdfast.store import timing
-from tests.support.stores import MORNING, Lab
+from tests.support.stores import MORNING, Lab, on_each_engine
 
 
+@on_each_engine
 @pytest.mark.parametrize("status", list(TaskStatus))
 def test_every_state_can_be_reached(lab: Lab, status: TaskStatus) -> None:
     case = lab.reach(status)

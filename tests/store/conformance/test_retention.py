@@ -10,13 +10,14 @@ from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
 from holdfast.store import retention, workers
 from holdfast.store.op import At
 from tests.support.locks import locked_rows
-from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs
+from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs, on_each_engine
 
 S = TaskStatus
 DEAD = {S.FAILED, S.STALLED, S.DROPPED}
 LATER = MORNING + 10**12
 
 
+@on_each_engine
 @pytest.mark.parametrize("status", sorted(set(TaskStatus) - DEAD))
 def test_only_what_has_ended_is_pruned(lab: Lab, status: TaskStatus) -> None:
     case = lab.reach(status)
@@ -27,6 +28,7 @@ def test_only_what_has_ended_is_pruned(lab: Lab, status: TaskStatus) -> None:
     assert lab.attempts(case.id) == []
 
 
+@on_each_engine
 @pytest.mark.parametrize("status", sorted(DEAD))
 def test_dead_letters_have_a_time_of_their_own_and_none_keeps_them_for_ever(
     lab: Lab, status: TaskStatus

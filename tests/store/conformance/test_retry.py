@@ -14,7 +14,7 @@ from holdfast.core.records import Answer
 from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
 from holdfast.store import operate, timing
-from tests.support.stores import MORNING, SECOND, Lab
+from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM
 
 FAILED = Failed(BOOM, listed=True)
@@ -195,6 +195,7 @@ def test_on_crash_stall_ends_in_stalled(lab: Lab) -> None:
     assert lab.attempts(task.id)[0].outcome == "WORKER_FAILURE"
 
 
+@on_each_engine
 @pytest.mark.parametrize("order", sorted(set(permutations("rrccc"))), ids="".join)
 def test_a_task_starts_at_most_max_retries_and_max_crashes_times(
     lab: Lab, order: tuple[str, ...]

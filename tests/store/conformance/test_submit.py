@@ -7,7 +7,7 @@ import pytest
 from holdfast.core.identity import new_id
 from holdfast.core.records import Submission, SubmitAnswer
 from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
-from tests.support.stores import MORNING, SECOND, Lab
+from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import submission
 
 HOUR = 3600 * SECOND
@@ -103,6 +103,7 @@ def test_a_thousand_tasks_go_in_one_batch(lab: Lab) -> None:
     assert set(lab.statuses(ids)) == {TaskStatus.PENDING}
 
 
+@on_each_engine
 @pytest.mark.parametrize("status", sorted(TaskStatus))
 def test_a_repeated_send_is_one_task_whatever_became_of_it(lab: Lab, status: TaskStatus) -> None:
     sent = submission()

@@ -14,7 +14,7 @@ from holdfast.core.records import OnConflict, SubmitAnswer, Submitted
 from holdfast.core.retry import Retry
 from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
 from holdfast.store import operate
-from tests.support.stores import MORNING, SECOND, Lab
+from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM, submission
 
 SLOT = "t:key"
@@ -26,6 +26,7 @@ def send(lab: Lab, on_conflict: OnConflict = "return", **fields: Any) -> Submitt
     return answer
 
 
+@on_each_engine
 @pytest.mark.parametrize("status", LIVE)
 def test_a_live_task_holds_its_key(lab: Lab, status: TaskStatus) -> None:
     holder = lab.reach(status, unique_slot=SLOT)
@@ -34,6 +35,7 @@ def test_a_live_task_holds_its_key(lab: Lab, status: TaskStatus) -> None:
     assert lab.contents() == before
 
 
+@on_each_engine
 @pytest.mark.parametrize("status", sorted(TASK_TERMINAL_STATES))
 def test_an_ended_task_has_freed_its_key(lab: Lab, status: TaskStatus) -> None:
     ended = lab.reach(status, unique_slot=SLOT)

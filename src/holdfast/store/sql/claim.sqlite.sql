@@ -30,7 +30,7 @@ WHERE seq IN (
     SELECT task.value
     FROM holdfast_leases AS lease, json_each(lease.task_ids) AS task
     WHERE lease.token = :token
-)
+) AND ready
 RETURNING
     seq AS key, id, task_name, version, queue_name, priority, enqueued_at, args, kwargs,
     task_options, attempt, retry_count, max_retries, crash_count, good_until, created_at,
