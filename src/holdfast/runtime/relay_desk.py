@@ -54,9 +54,9 @@ class RelayDesk:
         self._open: dict[tuple[Asker, int], SimpleQueue[Ask | None]] = {}
         self._ears = _Ears(store)
 
-    def asked(self, asker: Asker, question: Ask) -> None:
+    def asked(self, member: Asker, question: Ask) -> None:
         """A child asks one step of an operation."""
-        waiting = self._open.get((asker, question.ticket))
+        waiting = self._open.get((member, question.ticket))
         if waiting is not None:
             waiting.put(question)
             return
@@ -67,30 +67,30 @@ class RelayDesk:
                 return
             asked = decode_asked(question.statement)
         except ValueError as error:
-            asker.say(refusal(question.ticket, error))
+            member.say(refusal(question.ticket, error))
             return
         if mode is Mode.WRITE:
             steps: SimpleQueue[Ask | None] = SimpleQueue()
-            self._open[asker, question.ticket] = steps
-            self._pool.submit(self._transact, asker, question, asked, steps)
+            self._open[member, question.ticket] = steps
+            self._pool.submit(self._transact, member, question, asked, steps)
         elif mode is Mode.ALONE and question.step == 0:
             if isinstance(asked, Statement) and asked.name == "submit" and asked.table is not None:
-                self._sends.add(asker, question.ticket, asked)
+                self._sends.add(member, question.ticket, asked)
             else:
-                self._pool.submit(self._carry_out, asker, question, asked, mode)
+                self._pool.submit(self._carry_out, member, question, asked, mode)
         else:
-            self._pool.submit(self._carry_out, asker, question, asked, Mode.READ)
+            self._pool.submit(self._carry_out, member, question, asked, Mode.READ)
 
-    def listens(self, asker: Asker, message: Listen) -> None:
+    def listens(self, member: Asker, message: Listen) -> None:
         """A child wants to hear hints, or no longer."""
-        self._ears.change(asker, message)
+        self._ears.change(member, message)
 
-    def gone(self, asker: Asker) -> None:
+    def gone(self, member: Asker) -> None:
         """A child is dead: what it had begun is undone."""
         for (other, _), waiting in list(self._open.items()):
-            if other is asker:
+            if other is member:
                 waiting.put(None)
-        self._ears.forget(asker)
+        self._ears.forget(member)
 
     def close(self) -> None:
         """Undo what is open, end the threads."""
@@ -100,7 +100,7 @@ class RelayDesk:
         self._sends.close()
         self._pool.shutdown(wait=True)
 
-    def _carry_out(self, asker: Asker, question: Ask, asked: Asked, mode: Mode) -> None:
+    def _carry_out(self, member: Asker, question: Ask, asked: Asked, mode: Mode) -> None:
         """Run what stands for itself."""
 
         def make() -> Op[Any]:
@@ -110,10 +110,10 @@ class RelayDesk:
             answer = Answer(question.ticket, self._store.attempt(make))
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
             answer = self._failed(question.ticket, error)
-        asker.say(answer)
+        member.say(answer)
 
     def _transact(
-        self, asker: Asker, question: Ask, asked: Asked, waiting: SimpleQueue[Ask | None]
+        self, member: Asker, question: Ask, asked: Asked, waiting: SimpleQueue[Ask | None]
     ) -> None:
         """Run a write whose statements come one after another."""
 
@@ -121,7 +121,7 @@ class RelayDesk:
             wanted = asked
             while True:
                 rows = yield wanted
-                asker.say(Answer(question.ticket, rows))
+                member.say(Answer(question.ticket, rows))
                 try:
                     following = waiting.get(timeout=self._patience)
                 except Empty:
@@ -143,8 +143,8 @@ class RelayDesk:
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
             answer = self._failed(question.ticket, error)
         finally:
-            del self._open[asker, question.ticket]
-        asker.say(answer)
+            del self._open[member, question.ticket]
+        member.say(answer)
 
     def _failed(self, ticket: int, error: Exception) -> Answer:
         if not isinstance(error, StoreError):
@@ -175,24 +175,24 @@ class _Ears:
         self._listener: Listener | None = None
         self._closed = threading.Event()
 
-    def change(self, asker: Asker, message: Listen) -> None:
+    def change(self, member: Asker, message: Listen) -> None:
         with self._lock:
-            wanted = self._wanted.setdefault(asker, set())
+            wanted = self._wanted.setdefault(member, set())
             if message.wanted:
                 wanted.add(message.channel)
             else:
                 wanted.discard(message.channel)
             if not wanted:
-                del self._wanted[asker]
+                del self._wanted[member]
             if self._wanted and self._thread is None and not self._closed.is_set():
                 self._thread = threading.Thread(
                     target=self._run, name="holdfast-relay-ears", daemon=True
                 )
                 self._thread.start()
 
-    def forget(self, asker: Asker) -> None:
+    def forget(self, member: Asker) -> None:
         with self._lock:
-            self._wanted.pop(asker, None)
+            self._wanted.pop(member, None)
 
     def close(self) -> None:
         self._closed.set()
@@ -222,10 +222,10 @@ class _Ears:
             self._listener = listener
             while self._wanted and not self._closed.is_set():
                 if listener.wait(_POLL):
-                    for asker in self._askers(Channel.DONE):
-                        asker.say(Rang(Channel.DONE.value))
+                    for member in self._askers(Channel.DONE):
+                        member.say(Rang(Channel.DONE.value))
         self._listener = None
 
     def _askers(self, channel: Channel) -> Sequence[Asker]:
         with self._lock:
-            return [asker for asker, wanted in self._wanted.items() if channel.value in wanted]
+            return [member for member, wanted in self._wanted.items() if channel.value in wanted]
