@@ -33,8 +33,9 @@ from holdfast import (
 )
 from holdfast.core.ending import Failed, StoppedByShutdown
 from holdfast.core.failure import describe
+from holdfast.core.payload import to_json
 from holdfast.core.policy import Policy
-from holdfast.store import evidence, timing
+from holdfast.store import evidence, timing, workers
 from tests.client.conftest import Hands
 
 
@@ -340,3 +341,34 @@ def test_why(app: Holdfast) -> None:
     later = app.options(delay=60).send("any").why()
     assert later.status is TaskStatus.SCHEDULED
     assert "it is due at" in later.reasons[0]
+
+
+def register(hands: Hands, queues: list[str], known: list[str]) -> None:
+    hands.run(
+        workers.register(
+            "worker-1",
+            hostname="host-1",
+            pid=1,
+            version="1",
+            lease_us=30_000_000,
+            queues=to_json(queues),
+            known=to_json(known),
+            settings="{}",
+        )
+    )
+
+
+def test_why_with_workers(app: Holdfast, hands: Hands) -> None:
+    handle = app.options(queue="images").send("resize")
+    app.options(queue="images").send("resize")
+    register(hands, ["mail"], ["resize@1"])
+    assert "none of 1 worker serves queue 'images'" in str(handle.why())
+    register(hands, ["images"], ["resize@2"])
+    assert "knows task 'resize' version 1: deploy its code" in str(handle.why())
+    register(hands, ["images"], ["resize@1"])
+    assert handle.why().reasons == (
+        "1 worker could run it",
+        "beside it, 1 other task in queue 'images'",
+    )
+    hands.run(workers.stop("worker-1"))
+    assert "no worker is running" in str(handle.why())

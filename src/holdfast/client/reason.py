@@ -12,11 +12,13 @@ from uuid import UUID
 
 from holdfast.core.errors import TaskNotFound
 from holdfast.core.moment import from_us
+from holdfast.core.payload import from_json
 from holdfast.core.records import QueueRecord, TaskRecord, WorkerRecord
 from holdfast.core.status import TaskStatus
+from holdfast.store.claims import known_name
 from holdfast.store.inspect import tasks_by_id
 from holdfast.store.op import Steps, reads
-from holdfast.store.queues import list_queues
+from holdfast.store.queues import COUNT_CAP, list_queues
 from holdfast.store.timing import next_due
 from holdfast.store.workers import list_workers
 
@@ -122,9 +124,10 @@ def _pending(scene: _Scene) -> Iterator[str]:
         by = f" by {queue.paused_by}" if queue.paused_by else ""
         yield f"queue {task.queue_name!r} was paused{by} at {_time(queue.paused_at)}"
     yield from _who_could(scene)
-    if scene.workers and queue is not None:
-        ahead = max(0, queue.pending - 1)
-        yield f"{ahead} other tasks are pending in queue {task.queue_name!r}"
+    if scene.workers and queue is not None and queue.pending > 1:
+        least = "at least " if queue.pending >= COUNT_CAP else ""
+        others = _count(queue.pending - 1, "other task")
+        yield f"beside it, {least}{others} in queue {task.queue_name!r}"
 
 
 def _running(scene: _Scene) -> Iterator[str]:
@@ -139,12 +142,28 @@ def _running(scene: _Scene) -> Iterator[str]:
 
 
 def _who_could(scene: _Scene) -> Iterator[str]:
+    task = scene.task
     if not scene.workers:
         yield "no worker is running on this database: start one"
-    elif len(scene.workers) == 1:
-        yield "one worker is running on this database"
+        return
+    serving = [worker for worker in scene.workers if task.queue_name in from_json(worker.queues)]
+    if not serving:
+        running = _count(len(scene.workers), "worker")
+        yield f"none of {running} serves queue {task.queue_name!r}"
+        return
+    name = known_name(task.task_name, task.version)
+    knowing = sum(name in from_json(worker.known) for worker in serving)
+    if knowing:
+        yield f"{_count(knowing, 'worker')} could run it"
     else:
-        yield f"{len(scene.workers)} workers are running on this database"
+        yield (
+            f"none of the workers that serve queue {task.queue_name!r} knows task "
+            f"{task.task_name!r} version {task.version}: deploy its code there"
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _time(us: int) -> str:
