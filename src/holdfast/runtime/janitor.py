@@ -12,7 +12,8 @@ import random
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.outage import Outage
-from holdfast.store import retention, timing
+from holdfast.store import evidence, retention, timing
+from holdfast.store.op import Key
 from holdfast.store.protocol import Store
 
 log = logging.getLogger("holdfast.worker")
@@ -65,9 +66,18 @@ class Janitor:
         self._after = done.next
         if done.next is not None:
             return _BETWEEN_PAGES
+        self._forget_logs(before("logs"))
         snapshots = before("worker_states")
         if snapshots is not None:
             while self._store.run(retention.prune_worker_states(before=snapshots)) == 1000:
                 pass
             self._store.run(retention.prune_workers(before=snapshots))
         return _BETWEEN_WALKS * random.uniform(0.9, 1.1)
+
+    def _forget_logs(self, before: int | None) -> None:
+        after: Key | None = None
+        while before is not None:
+            done = self._store.run(evidence.prune_logs(after, before=before))
+            if done.next is None:
+                return
+            after = done.next
