@@ -78,13 +78,14 @@ def _submit(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
         table=Table(COLUMNS, [_row(s) for s in _in_lock_order(submissions)]),
         hint=Hint(Channel.READY, sorted(queues)),
     )
-    fresh = {rows.uuid(row[0]) for row in created}
-    depending = [s for s in submissions if s.depends_on and s.id in fresh]
+    all_created = len(created) == len(submissions)
+    fresh = set() if all_created else {rows.uuid(row[0]) for row in created}
+    depending = [s for s in submissions if s.depends_on and (all_created or s.id in fresh)]
     if depending:
         yield from _connect(depending)
-    met: dict[int, Submitted] = {}
-    if len(fresh) < len(submissions):
-        met = yield from _meet(submissions, fresh)
+    if all_created:
+        return [Submitted(s.id, SubmitAnswer.CREATED) for s in submissions]
+    met = yield from _meet(submissions, fresh)
     return [
         met.get(place) or Submitted(s.id, SubmitAnswer.CREATED)
         for place, s in enumerate(submissions)
@@ -100,7 +101,7 @@ def _in_lock_order(submissions: Sequence[Submission]) -> Sequence[Submission]:
 
 def _row(s: Submission) -> Row:
     # Two edges from one parent are one: it ends once.
-    edges = len({edge.parent_id for edge in s.depends_on})
+    edges = len({edge.parent_id for edge in s.depends_on}) if s.depends_on else 0
     return (
         s.id,
         s.task_name,

@@ -30,7 +30,6 @@ from holdfast.store.op import (
     Keys,
     Row,
     Statement,
-    Table,
     Texts,
     Uuids,
 )
@@ -81,6 +80,7 @@ class Binder:
     def __init__(self, texts: Callable[[str], Sequence[str]]) -> None:
         self._texts = texts
         self._prepared: dict[str, tuple[Prepared, ...]] = {}
+        self._layouts: dict[str, tuple[Mapping[str, Column], tuple[Layout | None, ...]]] = {}
 
     def bind(self, statement: Statement, now: int) -> list[Call]:
         """What to execute, in order; the rows of the last are the answer."""
@@ -88,13 +88,25 @@ class Binder:
         if prepared is None:
             prepared = tuple(map(prepare, self._texts(statement.name)))
             self._prepared[statement.name] = prepared
-        table = statement.table
+        params, table = statement.params, statement.table
+        if table is None:
+            return [Call(one.sql, bind(one, params, now)) for one in prepared]
+        layouts = self._lay_out(statement.name, prepared, table.columns)
         return [
-            Call(one.sql, bind(one, statement.params, now))
-            if table is None or not names_column(one, table)
-            else Call(one.sql, None, bind_rows(one, table, statement.params, now))
-            for one in prepared
+            Call(one.sql, bind(one, params, now))
+            if layout is None
+            else Call(one.sql, None, bind_rows(layout, table.rows, params, now))
+            for one, layout in zip(prepared, layouts, strict=True)
         ]
+
+    def _lay_out(
+        self, name: str, prepared: Sequence[Prepared], columns: Mapping[str, Column]
+    ) -> tuple[Layout | None, ...]:
+        # A statement has the same columns each time; computing this takes longer than a row.
+        known = self._layouts.get(name)
+        if known is None or known[0] is not columns:
+            known = self._layouts[name] = columns, tuple(lay_out(one, columns) for one in prepared)
+        return known[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,36 +145,51 @@ def bind(prepared: Prepared, params: Mapping[str, Any], now: int) -> Row:
         raise StoreError(f"no value for the parameter {missing} of: {prepared.sql}") from None
 
 
-def bind_rows(
-    prepared: Prepared, table: Table, params: Mapping[str, Any], now: int
-) -> Sequence[Row]:
-    """The values of one execution for each row of a table.
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the values of an execution for each row come from.
 
-    A parameter is a column of the table if there is one of its name, otherwise it is
-    the same for all rows.
+    A parameter is a column of the table if there is one of its name; the others are the
+    same for all rows, and stand behind the columns.
     """
-    columns = list(table.columns)
-    rows = _convert(table)
-    places: list[int] = []
-    shared: list[Any] = []
-    for name in prepared.names:
-        if name in table.columns:
-            places.append(columns.index(name))
-        else:
-            places.append(len(columns) + len(shared))
-            shared += bind(Prepared(prepared.sql, (name,), name == NOW), params, now)
-    if places == list(range(len(columns))):
-        return rows
-    extra = tuple(shared)
+
+    uuids: tuple[int, ...]
+    shared: Prepared
+    pick: Callable[[Sequence[Any]], Row]
+
+
+def lay_out(prepared: Prepared, columns: Mapping[str, Column]) -> Layout | None:
+    """The layout of a text that runs for each row; None if it mentions no column."""
+    if not any(name in columns for name in prepared.names):
+        return None
+    shared = tuple(name for name in prepared.names if name not in columns)
+    order = [*columns, *shared]
+    places = [order.index(name) for name in prepared.names]
+    uuids = [place for place, kind in enumerate(columns.values()) if kind is Column.UUID]
+    return Layout(tuple(uuids), Prepared(prepared.sql, shared, prepared.wants_now), _picker(places))
+
+
+def _picker(places: list[int]) -> Callable[[Sequence[Any]], Row]:
     if len(places) == 1:
-        return [((*row, *extra)[places[0]],) for row in rows]
-    pick = itemgetter(*places)
-    return [pick((*row, *extra)) for row in rows]
+        return lambda values: (values[places[0]],)
+    return itemgetter(*places)
 
 
-def names_column(prepared: Prepared, table: Table) -> bool:
-    """Whether the text mentions a column of the table, and so runs for each of its rows."""
-    return any(name in table.columns for name in prepared.names)
+def bind_rows(
+    layout: Layout, rows: Sequence[Row], params: Mapping[str, Any], now: int
+) -> list[Row]:
+    """The values of one execution for each row of a table."""
+    uuids, pick = layout.uuids, layout.pick
+    shared = bind(layout.shared, params, now)
+    found: list[Row] = []
+    for row in rows:
+        values = [*row, *shared]
+        for place in uuids:
+            raw = values[place]
+            if raw is not None:
+                values[place] = dashed(raw)
+        found.append(pick(values))
+    return found
 
 
 def value(given: Any) -> Any:
@@ -223,20 +250,3 @@ _CONVERT: dict[type, Callable[[Any], Any]] = {
     Changes: _changes,
     dict: _json,
 }
-
-
-def _convert(table: Table) -> Sequence[Row]:
-    """The rows with their uuids as text; everything else is bound as it is."""
-    places = [place for place, kind in enumerate(table.columns.values()) if kind is Column.UUID]
-    if not places:
-        return table.rows
-    rows: list[Row] = []
-    for row in table.rows:
-        values = list(row)
-        for place in places:
-            raw = values[place]
-            if raw is not None:
-                text = raw.hex()
-                values[place] = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-        rows.append(tuple(values))
-    return rows
