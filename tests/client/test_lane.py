@@ -273,3 +273,29 @@ def test_a_loop_that_was_closed_is_nobody(till: Till) -> None:
         lane.post(one)
         eventually(lambda: lane._leaders == 0)
     assert one.outcome is not None
+
+
+def test_parcels_that_go_alone_do_not_wait_for_each_other(till: Till) -> None:
+    lane = Lane(till.commit, nowhere, leaders=3)
+    lane._leaders = 2
+    senders = Senders(lane)
+    senders.start(parcel())
+    till.wait_for_commit()
+    senders.start(parcel(), parcel())
+    eventually(lambda: waiting(lane) == 2)
+    lane._leaders = 1
+
+    def each_alone(parcels: Sequence[Parcel]) -> Pause:
+        for one in parcels:
+            one.alone = True
+        return Pause(parcels, 0.0)
+
+    till.answers = [settle, each_alone]
+    till.let_go(2)
+    for _ in range(3):
+        till.wait_for_commit()
+    # All that is left is being committed at this moment, each by itself.
+    assert sorted(till.sizes) == [1, 1, 1, 2]
+    till.let_go(3)
+    senders.join()
+    assert (lane._leaders, waiting(lane)) == (0, 0)

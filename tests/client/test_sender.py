@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 import pytest
 
 from holdfast import Holdfast, PayloadMismatch, StoreError, StoreUnavailable, TaskHandle, Unique
@@ -67,6 +68,20 @@ def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
         thread.join(60)
         assert not thread.is_alive()
     return answers
+
+
+def started(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    answers: list[Any] = []
+
+    def run() -> None:
+        try:
+            answers.append(work())
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            answers.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, answers
 
 
 def test_threads_share_commits(app: Holdfast) -> None:
@@ -158,6 +173,29 @@ def test_unique_sends_meet_holders_that_end(app: Holdfast, hands: Hands) -> None
         stop.set()
         worker.join(30)
     assert all(isinstance(some, list) for some in answers), answers
+
+
+def test_a_send_that_waits_for_a_lock_fails_alone(
+    postgres: str, open_app: Callable[..., Holdfast]
+) -> None:
+    app = open_app(postgres, lock_timeout=1, send_timeout=0.1)
+    sender: Any = app._access._sender
+    # One lane for all, so that the innocent share the transaction of the one that waits.
+    sender._contended = sender._plain
+    app.send("any")
+    held = app.options(unique=Unique("held"))
+    with psycopg.connect(postgres) as connection:
+        with app.using(connection):
+            held.send("any")
+        first, blocked = started(lambda: held.send("any"))
+        eventually(lambda: sender._plain._leaders == 1)
+        answers = in_threads(6, lambda n: (held if n == 0 else app).send("any", n))
+        assert [type(answer) for answer in answers[1:]] == [TaskHandle] * 5
+        assert isinstance(answers[0], StoreUnavailable)
+        first.join(30)
+        assert isinstance(blocked[0], StoreUnavailable)
+        connection.rollback()
+    assert total(app) == 6
 
 
 def test_an_unavailable_store_is_tried_again(app: Holdfast) -> None:

@@ -123,9 +123,9 @@ class Lane:
         batch = [] if own is None else [own]
         weight = 0 if own is None else own.weight
         with self._lock:
-            while self._waiting and len(batch) < MOST_PARCELS:
+            while self._waiting and len(batch) < MOST_PARCELS and not (batch and batch[-1].alone):
                 parcel = self._waiting[0]
-                if batch and weight + parcel.weight > MOST_BYTES:
+                if batch and (parcel.alone or weight + parcel.weight > MOST_BYTES):
                     break
                 self._waiting.popleft()
                 if not parcel.unwanted:
@@ -137,8 +137,25 @@ class Lane:
         self, parcels: Sequence[Parcel], own: Parcel | None, seconds: float = 0.0
     ) -> None:
         with self._lock:
-            self._waiting.extendleft(parcel for parcel in reversed(parcels) if parcel is not own)
+            back = [parcel for parcel in parcels if parcel is not own]
+            self._waiting.extendleft(reversed(back))
             self._not_before = time.monotonic() + seconds
+            # Those that go alone need not wait for each other.
+            more = min(sum(p.alone for p in back), self._most_leaders - self._leaders)
+            self._leaders += more
+            heirs = sum(self._wake_heir() for _ in range(more))
+        for _ in range(more - heirs):
+            self._lead_elsewhere()
+
+    def _wake_heir(self) -> bool:
+        """Let the next thread that waits lead, if one does. Under the lock."""
+        heir = next((p for p in self._waiting if p.loop is None and not p.unwanted), None)
+        if heir is None:
+            return False
+        self._waiting.remove(heir)
+        heir.leads = True
+        heir.ring()
+        return True
 
     def _let_pause_pass(self) -> None:
         rest = self._not_before - time.monotonic()
@@ -150,11 +167,7 @@ class Lane:
         with self._lock:
             if own is not None:
                 own.leads = False
-            heir = next((p for p in self._waiting if p.loop is None and not p.unwanted), None)
-            if heir is not None:
-                self._waiting.remove(heir)
-                heir.leads = True
-                heir.ring()
+            if self._wake_heir():
                 return
             if not self._waiting:
                 self._leaders -= 1

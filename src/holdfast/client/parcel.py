@@ -28,6 +28,7 @@ class Parcel:
         "deadline",
         "tries",
         "outcome",
+        "alone",
         "leads",
         "_given_up",
         "_bell",
@@ -41,6 +42,8 @@ class Parcel:
         self.deadline = time.monotonic() + patience
         self.tries = 0
         self.outcome: Submitted | Exception | None = None
+        self.alone = False
+        """To be committed by itself, because it may be what held others up."""
         self.leads = False
         """Its thread leads the lane, or has just been chosen to."""
         self._given_up = False

@@ -6,8 +6,9 @@ again, and lands once. While the database is away a send is repeated, with growi
 pauses, for `send_timeout` seconds; then the caller gets `StoreUnavailable` and may resend.
 
 A row that the database refuses fails alone: the batch is split until it stands by itself.
-Sends that may have to wait for somebody else's open transaction (a unique key, an id of the
-caller's choosing) travel in a lane of their own, so that they hold up no others.
+So does a row that waits in vain for a lock: after a long wait each is tried by itself. Sends
+that may meet such a lock (a unique key, an id of the caller's choosing) travel in a lane of
+their own, so that they hold up no others.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ MOST_AGAIN: Final = 20
 """How often a unique send follows a holder that keeps ending under it."""
 CHUNK: Final = 2_000
 CONTENDED_LEADERS: Final = 3
+HELD_UP: Final = 0.5
+"""A failure that took so long was a wait, perhaps for the lock of one row only: the next try
+is made for each by itself."""
 
 
 class Sender:
@@ -87,9 +91,12 @@ class Sender:
 
     def _commit(self, parcels: Sequence[Parcel]) -> Pause | None:
         """Settle these parcels; those that need another try come back."""
+        began = time.monotonic()
         try:
             answers = self._run(lambda: submit([parcel.submission for parcel in parcels]))
         except StoreUnavailable as error:
+            if len(parcels) > 1 and time.monotonic() - began > HELD_UP:
+                return _each_alone(parcels)
             return self._away(parcels, error)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the sender's to see
             if len(parcels) == 1:
@@ -127,6 +134,12 @@ class Sender:
         if not again:
             return None
         return Pause(again, _pause(max(parcel.tries for parcel in again)))
+
+
+def _each_alone(parcels: Sequence[Parcel]) -> Pause:
+    for parcel in parcels:
+        parcel.alone = True
+    return Pause(parcels, 0.0)
 
 
 def _pause(tries: int) -> float:
