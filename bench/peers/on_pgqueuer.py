@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any
 
@@ -25,15 +27,18 @@ async def _connect() -> Any:
     return await asyncpg.connect(os.environ["BENCH_URL"])
 
 
-async def work() -> Any:
+@asynccontextmanager
+async def work() -> AsyncIterator[Any]:
     """What `pgq run` calls to get its manager."""
-    manager = pgqueuer.PgQueuer.from_asyncpg_connection(await _connect())
+    connection = await _connect()
+    manager = pgqueuer.PgQueuer.from_asyncpg_connection(connection)
 
     async def noop(job: Any) -> None:
         mark(int(job.payload))
 
     manager.entrypoint("noop")(noop)
-    return manager
+    yield manager
+    await connection.close()
 
 
 async def _fill(count: int) -> None:

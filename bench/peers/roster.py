@@ -36,13 +36,16 @@ class Peer:
     share: float
     """How many tasks it is given, of those that ours is given: slow peers need fewer."""
     copies: int = 1
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 PGQUEUER = Peer(
     name="PgQueuer",
     needs="postgresql",
-    requirements=("pgqueuer[asyncpg]==1.6.0", "asyncpg==0.32.0", "uvloop==0.23.0"),
+    # With a newer typer its command line fails.
+    requirements=(
+        *("pgqueuer[asyncpg]==1.6.0", "asyncpg==0.32.0", "uvloop==0.23.0", "typer==0.20.0"),
+    ),
     program="bench.peers.on_pgqueuer",
     worker=(
         *("pgq", "run", "--batch-size", "100", "--log-level", "WARNING"),

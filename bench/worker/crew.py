@@ -22,6 +22,10 @@ ROOT = Path(__file__).resolve().parents[2]
 _STOP_S = 20.0
 
 
+class NotDone(Exception):
+    """A worker did not run its tasks."""
+
+
 class Crew:
     """The processes of one worker; use it as a context manager."""
 
@@ -60,7 +64,7 @@ class Crew:
         deadline = monotonic() + within
         while self._marks.count < count:
             if monotonic() > deadline or all(p.poll() is not None for p in self._processes):
-                raise RuntimeError(
+                raise NotDone(
                     f"{self._marks.count} of {count} tasks ran; the worker said:\n{self.said}"
                 )
             sleep(0.02)

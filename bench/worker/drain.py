@@ -22,7 +22,7 @@ from bench.peers.mark import Marks
 from bench.peers.redis import RedisServer, find_server
 from bench.peers.roster import PEERS, Peer
 from bench.place import ENGINES, Place, Places
-from bench.worker.crew import ROOT, Crew
+from bench.worker.crew import ROOT, Crew, NotDone
 from holdfast import Holdfast
 from holdfast.store.settings import Engine
 
@@ -45,22 +45,30 @@ def drain(places: Places, sizes: Sizes) -> Iterator[Figure]:
 def _compare(
     field: Field, engine: Engine, wanted: Sequence[Peer], sizes: Sizes
 ) -> Iterator[Figure]:
-    present = []
-    for peer in wanted if sizes.peers else ():
-        try:
-            field.prepare(peer)
-            present.append(peer)
-        except NotInstalled as error:
-            yield absent(_title(peer), engine, peer.bound, str(error))
     ours: list[float] = []
-    theirs: dict[str, list[float]] = {peer.name: [] for peer in present}
+    theirs: dict[Peer, list[float]] = {}
+    failed: dict[Peer, str] = {}
+    for peer in wanted:
+        try:
+            if not sizes.peers:
+                raise NotInstalled("no peers this time")
+            field.prepare(peer)
+            theirs[peer] = []
+        except NotInstalled as error:
+            failed[peer] = str(error)
     for _ in range(sizes.drains):
         ours.append(field.ours(engine, sizes.drained))
-        for peer in present:
-            theirs[peer.name].append(field.theirs(peer, round(sizes.drained * peer.share)))
+        for peer in [peer for peer in theirs if peer not in failed]:
+            try:
+                theirs[peer].append(field.theirs(peer, round(sizes.drained * peer.share)))
+            except (NotDone, subprocess.CalledProcessError) as error:
+                failed[peer] = str(error)
     rate = f"{median(ours):,.0f}/s"
-    for peer in present:
-        rates = theirs[peer.name]
+    for peer in wanted:
+        if peer in failed:
+            yield absent(_title(peer), engine, peer.bound, f"ours {rate}; {failed[peer]}")
+            continue
+        rates = theirs[peer]
         yield at_least(
             _title(peer),
             engine,
@@ -69,9 +77,6 @@ def _compare(
             unit="x",
             detail=f"{rate} against {median(rates):,.0f}/s",
         )
-    if not sizes.peers:
-        for peer in wanted:
-            yield absent(_title(peer), engine, peer.bound, f"no peers now; ours {rate}")
 
 
 def _title(peer: Peer) -> str:
