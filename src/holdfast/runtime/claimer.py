@@ -123,17 +123,16 @@ class Claimer:
         for source in in_turn(self._sources):
             if not source.maybe:
                 continue
-            names = source.names(appetite)
             left = self._desk.left(source.queue, source.choice.cap, source.only)
-            wanted = min(sum(appetite.values()), left, MAX_BATCH)
-            if not names or wanted <= 0:
+            wanted = min(appetite.get(source.kind, 0), left, MAX_BATCH)
+            if wanted <= 0:
                 continue
             plan.source = source
             plan.request = Request(
                 os.urandom(16),
                 self._worker_id,
                 source.queue,
-                names,
+                source.names,
                 wanted,
                 self._desk.options.lease_us,
                 source.position(now),
@@ -142,11 +141,14 @@ class Claimer:
 
     def _turn(self, plan: _Plan) -> None:
         at_once: list[Assignment] = []
+        kind = plan.source.kind if plan.source is not None else None
 
         def begin_now(tasks: Sequence[ClaimedTask]) -> list[Begin]:
             with self._desk.lock:
                 self._desk.put_back(at_once)
-                at_once[:], _ = self._desk.fit(tasks)
+                # Room that came up since must not let them pass those that were there before.
+                waits = any(self._desk.kind(task) == kind for task, _ in self._desk.held)
+                at_once[:], _ = self._desk.fit(() if waits else tasks)
                 return [_begin(assignment) for assignment in at_once]
 
         try:

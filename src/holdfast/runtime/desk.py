@@ -175,7 +175,12 @@ class Desk:
         budget = sum(2 * WINDOW_US - m.load_us for m in quick)
         typical = self._typical.get(kind, float(WINDOW_US))
         idle = sum(not m.hand for m in ready)
-        return max(idle, math.ceil(budget / typical)) - held
+        wanted = max(idle, math.ceil(budget / typical))
+        most = self.options.max_tasks_per_child
+        if most is not None:
+            # Those in their place are worth claiming for, too; theirs is the next generation.
+            wanted = min(wanted, sum(2 * most - m.served - len(m.hand) for m in ready))
+        return wanted - held
 
     def left(self, queue: str, cap: int | None, only: KnownTask | None) -> int:
         """How many more tasks a source may give, by the limits of its queue and its task."""

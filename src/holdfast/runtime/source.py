@@ -3,12 +3,16 @@
 Owns the claimer's memory of a queue: whether anything may be in it, and from which position
 on. A claim examines at most 1,000 entries; when they hid nothing this worker knows, the
 next one goes on behind them, and now and then one looks at the head again.
+
+A source is for children of one kind: that nothing was found for children of one kind says
+nothing about tasks for those of another.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import get_args
 
 from holdfast.core.records import HEAD, Position
 from holdfast.runtime.options import QueueChoice
@@ -25,19 +29,17 @@ class Source:
     def __init__(self, choice: QueueChoice, tasks: Sequence[KnownTask]) -> None:
         self.choice = choice
         self.queue = choice.name
-        self.only = tasks[0] if len(tasks) == 1 and tasks[0].max_concurrent else None
+        self.kind = tasks[0].kind
+        self.names = [known_name(task.name, task.version) for task in tasks]
+        """What a claim may take."""
+        self.only = tasks[0] if tasks[0].max_concurrent is not None else None
         """The one task of this source, if it has a limit of its own."""
         self.maybe = True
         """Whether a claim may find something."""
-        self._names: dict[Kind, list[str]] = {}
-        for task in tasks:
-            self._names.setdefault(task.kind, []).append(known_name(task.name, task.version))
         self._after = HEAD
         self._head_at = 0.0
-
-    def names(self, kinds: Iterable[Kind]) -> list[str]:
-        """What a claim may take, for children of these kinds."""
-        return [name for kind in kinds for name in self._names.get(kind, ())]
+        self._rings = 0
+        self._rings_before = 0
 
     def position(self, now: float) -> Position:
         """Where the next claim starts."""
@@ -45,19 +47,25 @@ class Source:
             self._after = HEAD
         if self._after == HEAD:
             self._head_at = now
+        self._rings_before = self._rings
         return self._after
 
     def rung(self) -> None:
         """Something came into the queue; it may have come in front."""
+        self._rings += 1
         self.maybe = True
         self._after = HEAD
 
     def found(self, last: Position) -> None:
         """A claim was satisfied; there may be more behind its last task."""
-        self._after = last
+        if self._rings == self._rings_before:
+            self._after = last
 
     def short(self, horizon: Position | None) -> None:
         """A claim found less than it wanted; `horizon` is where it stopped looking."""
+        if self._rings != self._rings_before:
+            # Something came in while the claim was under way, perhaps behind its back.
+            return
         if horizon is None:
             self.maybe = False
             self._after = HEAD
@@ -68,13 +76,9 @@ class Source:
 def sources(choices: Sequence[QueueChoice], tasks: Sequence[KnownTask]) -> list[Source]:
     """The sources of a worker: a task with a limit of its own is claimed apart from the rest."""
     free = [task for task in tasks if task.max_concurrent is None]
-    limited = [task for task in tasks if task.max_concurrent is not None]
-    found: list[Source] = []
-    for choice in choices:
-        if free:
-            found.append(Source(choice, free))
-        found += [Source(choice, [task]) for task in limited]
-    return found
+    by_kind = [[task for task in free if task.kind == kind] for kind in get_args(Kind)]
+    limited = [[task] for task in tasks if task.max_concurrent is not None]
+    return [Source(choice, group) for choice in choices for group in (*by_kind, *limited) if group]
 
 
 def in_turn(found: Sequence[Source]) -> Sequence[Source]:

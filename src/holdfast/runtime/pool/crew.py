@@ -137,6 +137,8 @@ class Crew:
         member = Member(
             number, kind, lanes, ours, board.Board(memory, lanes), output, nonce, self._stuck
         )
+        if kind == "process":
+            member.most = self._desk.options.max_tasks_per_child
         try:
             self.template.fork(
                 Fork(number, kind, lanes, member.name, nonce, 3),

@@ -53,6 +53,9 @@ class Member:
         self.load_us = 0
         self.alone = False
         self.served = 0
+        self.most: int | None = None
+        """How many tasks it may serve in its life (process children; others have neighbours
+        to finish when they have served enough)."""
         self.killed = False
         """Whether we ended it ourselves."""
         self.slow = False
@@ -70,6 +73,8 @@ class Member:
             return False
         if self.kind != "process":
             return len(self.hand) < self.lanes
+        if self.most is not None and self.served + len(self.hand) >= self.most:
+            return False
         if not self.hand:
             return True
         return (
