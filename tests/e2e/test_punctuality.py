@@ -58,3 +58,16 @@ def test_a_task_that_was_put_forward_starts_at_its_new_time(site: Site) -> None:
     until(lambda: site.ledger.lines("stamp", handle.id), within=5)
     (line,) = site.ledger.lines("stamp", handle.id)
     assert -0.05 < line.at - wanted < WORST
+
+
+def test_from_the_start_of_a_worker_to_its_first_task(fresh_site: MakeSite) -> None:
+    site = fresh_site("tests.e2e.programs.control")
+    took: list[float] = []
+    for number in range(3):
+        site.send("mark", f"first-{number}")
+        began = time.monotonic()
+        with site.worker("-c", "2", "--lease", "5"):
+            site.begun(f"first-{number}")
+        (line,) = site.ledger.lines("begun", f"first-{number}")
+        took.append(line.at - began)
+    assert min(took) < 1.0, took

@@ -40,7 +40,9 @@ class Site:
         self.url = url
         self.directory = directory
         self.ledger = Ledger(directory)
-        self.app = self._load()
+        self.module = self._load()
+        """The program itself, for what cannot be sent by name: `site.module.mark.send_many`."""
+        self.app: Holdfast = self.module.app
         self._undo = ExitStack()
         self._undo.callback(self.app.close)
 
@@ -108,7 +110,7 @@ class Site:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _load(self) -> Holdfast:
+    def _load(self) -> Any:
         name = f"{self.program}_{next(_numbers)}"
         path = REPOSITORY / f"{self.program.replace('.', '/')}.py"
         spec = importlib.util.spec_from_file_location(name, path)
@@ -118,8 +120,7 @@ class Site:
         with mock.patch.dict(os.environ, self.environment):
             sys.modules[name] = module
             spec.loader.exec_module(module)
-        assert isinstance(module.app, Holdfast)
-        return module.app
+        return module
 
 
 def ended(handle: TaskHandle[Any], within: float = 20.0) -> TaskStatus:
