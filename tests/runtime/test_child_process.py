@@ -231,6 +231,13 @@ def test_output_comes_while_the_task_runs(kid: Kid) -> None:
     assert "".join(note.output or "" for note in notes) == "line 0\nline 1\nline 2\nbytes\n3\n"
 
 
+def test_a_task_that_is_not_known_here_is_put_off(kid: Kid) -> None:
+    first, stranger = job("add", 1), job("add", 1, version=9)
+    outcomes = kid.do_all([first, stranger, job("add", 2)])
+    assert [outcome.kind for outcome in outcomes] == ["returned", "snooze", "returned"]
+    assert outcomes[1].delay_us == 10_000_000
+
+
 # The window.
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import select
 import signal
 import socket
@@ -34,6 +35,7 @@ from holdfast.runtime.loading import Unloadable, load
 from holdfast.runtime.pool import child
 from holdfast.runtime.voice import Voices
 from holdfast.runtime.wire import (
+    EXIT_BROKEN,
     Broken,
     Died,
     Forget,
@@ -137,15 +139,24 @@ class Template:
         match message:
             case Fork(number):
                 given = [self._descriptors.popleft() for _ in range(message.descriptors)]
-                pid = self._make(message, given, application)
+                self._bear(message, given, application)
                 for descriptor in given:
                     os.close(descriptor)
-                self._children[pid] = number
-                self._say(Forked(number, pid))
             case Forget(number):
                 for pid, other in self._children.items():
                     if other == number:
                         lifeline.kill_group(pid)
+
+    def _bear(self, fork: Fork, descriptors: Sequence[int], application: Application) -> None:
+        try:
+            pid = self._make(fork, descriptors, application)
+        except OSError as error:
+            # No memory, or too many processes: the supervisor tries again, a little later.
+            sys.stderr.write(f"no child could be made: {error}\n")
+            self._say(Died(fork.child, 0, EXIT_BROKEN, None, 0, 0))
+            return
+        self._children[pid] = fork.child
+        self._say(Forked(fork.child, pid))
 
     def _make(self, fork: Fork, descriptors: Sequence[int], application: Application) -> int:
         self._voices.flush()
@@ -153,7 +164,11 @@ class Template:
             return self._spawn(fork, descriptors)
         template = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
+            raise
         if pid == 0:
             self._sock.close()
             os.close(self._bell)
@@ -201,11 +216,10 @@ class Template:
 
     def _reap(self) -> None:
         for pid, number in list(self._children.items()):
-            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            ended = _bury(pid)
+            if ended is None:
                 continue
-            # Before its number is free for others.
-            lifeline.kill_group(pid)
-            _, status, usage = os.wait4(pid, 0)
+            status, usage = ended
             del self._children[pid]
             code = os.waitstatus_to_exitcode(status)
             self._say(
@@ -239,6 +253,22 @@ def thread_count() -> int:
         return sum(1 for _ in tasks.iterdir())
     except OSError:
         return threading.active_count()
+
+
+def _bury(pid: int) -> tuple[int, resource.struct_rusage] | None:
+    """Reap a child if it is dead, and kill what is left of its group; None if it lives."""
+    if hasattr(os, "waitid"):
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            return None
+        # Before its number is free for others.
+        lifeline.kill_group(pid)
+        _, status, usage = os.wait4(pid, 0)
+        return status, usage
+    ended, status, usage = os.wait4(pid, os.WNOHANG)
+    if not ended:
+        return None
+    lifeline.kill_group(pid)
+    return status, usage
 
 
 def _drain(descriptor: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import logging
 import os
 import random
 import resource
@@ -32,11 +33,14 @@ from holdfast.runtime.relay import RemoteStore
 from holdfast.runtime.voice import Voices, hurry_c, log_to_stderr
 from holdfast.runtime.wire import (
     EXIT_BROKEN,
+    EXIT_LEFT,
     Answer,
+    Done,
     Fork,
     Hello,
     Job,
     Note,
+    Outcome,
     Rang,
     Tell,
     Told,
@@ -46,6 +50,10 @@ from holdfast.store.foreign import Home
 
 Calls: TypeAlias = tuple[Sequence[Hook], TaskEvent | WorkerEvent]
 
+log = logging.getLogger("holdfast.worker")
+
+_PUT_OFF_US = 10_000_000
+_EXIT_PATIENCE = 5.0
 _HIGH = 512
 """From which number on a child keeps its own descriptors, if it may have so many."""
 
@@ -62,6 +70,7 @@ class Seat:
         self.voices = voices
         self.link = Link(sock)
         self.board = Board(memory, fork.lanes)
+        os.close(memory)
         self.output = output
         self._output_identity = identity(output)
         self.store = RemoteStore(self.link, application.store_settings)
@@ -87,9 +96,23 @@ class Seat:
     def _send_note(self, note: Note) -> None:
         self.link.send(note)
 
-    def plan(self, job: Job) -> Plan:
-        """How to run a job; every job is of a task that the manifest named."""
-        return self._plans[job.name, job.version]
+    def plan(self, job: Job) -> Plan | None:
+        """How to run a job.
+
+        The manifest named its task, but a child that was spawned has imported the application
+        again, perhaps in the middle of a deploy: then there may be no such task here.
+        """
+        return self._plans.get((job.name, job.version))
+
+    def put_off(self, job: Job) -> None:
+        """Give back a job whose task is not known here, for a while and at no cost."""
+        log.error(
+            "task %s version %d is not in the application that this child has imported: "
+            "restart the worker after a deploy",
+            job.name,
+            job.version,
+        )
+        self.link.send(Done([Outcome(job.slot, "snooze", delay_us=_PUT_OFF_US)]))
 
     def mark(self, slot: int) -> None:
         """What is written to the pipe from now on belongs to this slot."""
@@ -107,7 +130,8 @@ class Seat:
         job = message.job
         if job is None:
             return self.worker_hooks(*message.hooks)
-        functions = self.plan(job).hooks or {}
+        plan = self.plan(job)
+        functions = (plan.hooks if plan is not None else None) or {}
         error = None if message.error is None else decode_error(message.error)
         delay = None if message.delay_us is None else message.delay_us / 1e6
         return [
@@ -191,15 +215,22 @@ def live(
         log_to_stderr()
         status = _kind(fork)(seat).run()
         voices.flush()
-        if status == 0:
-            # Let libraries send what they still have: spans, events, metrics.
-            atexit._run_exitfuncs()
+        if status == EXIT_LEFT:
+            _run_exit_functions()
             voices.flush()
     except BaseException:  # noqa: BLE001 - nothing may return into the template's code
         traceback.print_exc()
         voices.flush()
     finally:
         os._exit(status)
+
+
+def _run_exit_functions() -> None:
+    """Let libraries send what they still have: spans, events, metrics. But not for ever."""
+    last = threading.Timer(_EXIT_PATIENCE, os._exit, [EXIT_LEFT])
+    last.daemon = True
+    last.start()
+    atexit._run_exitfuncs()
 
 
 def _kind(fork: Fork) -> type[Kind]:

@@ -103,15 +103,19 @@ class AsyncChild:
     def _fill(self) -> None:
         while self._free and self._queue:
             job = self._queue.popleft()
-            if self._pending.pop(job.slot, None) is not None:
-                self._begin(job, self._free.pop())
+            if self._pending.pop(job.slot, None) is None:
+                continue
+            plan = self._seat.plan(job)
+            if plan is None:
+                self._seat.put_off(job)
+            else:
+                self._begin(job, plan, self._free.pop())
         if self._leaving and not self._running:
             self._flush()
             self._left.set()
 
-    def _begin(self, job: Job, lane: int) -> None:
+    def _begin(self, job: Job, plan: Plan, lane: int) -> None:
         seat = self._seat
-        plan = seat.plan(job)
         begun_ns = monotonic_ns()
         self._ended_lanes.discard(lane)
         seat.board.begin(lane, job.slot, begun_ns)

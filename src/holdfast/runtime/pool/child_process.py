@@ -99,6 +99,9 @@ class ProcessChild:
     def _do(self, job: Job) -> None:
         seat, slot = self._seat, job.slot
         plan = seat.plan(job)
+        if plan is None:
+            seat.put_off(job)
+            return
         begun_ns = monotonic_ns()
         if self._outcomes and (
             plan.mean_ns > HOSTAGE_NS or begun_ns - self._oldest_ns > HOSTAGE_NS

@@ -142,6 +142,9 @@ class _Lane:
     def _do(self, job: Job) -> None:
         seat, slot = self._seat, job.slot
         plan = seat.plan(job)
+        if plan is None:
+            seat.put_off(job)
+            return
         begun_ns = monotonic_ns()
         seat.board.begin(self._number, slot, begun_ns)
         context = TaskContext(seat, plan.definition, job, begun_ns)
