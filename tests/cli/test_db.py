@@ -95,10 +95,3 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     said = run("db", "status", "--url", f"sqlite:///{file}")
     assert said.code == 3
     assert "notes.txt" in said.err
-
-
-def test_the_demo_runs() -> None:
-    said = run("demo")
-    assert said.code == 0
-    for words in ("CANCELLED", "TaskNotFound", "per second", "PayloadError"):
-        assert words in said.out
