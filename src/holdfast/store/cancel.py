@@ -23,14 +23,16 @@ def cancel(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus | None]]:
     and its worker will hear of it. Another terminal state: too late. None: no such task.
     """
     batch = Uuids(sorted(set(ids)))
+    # Locked first, also those that have ended: one that is being resubmitted this instant would
+    # otherwise be passed over and live on.
+    locked = yield Statement("lock_tasks", {"ids": batch})
     changed = yield Statement(
         "cancel",
         {"ids": batch, "cancel_error": CANCELLED.error, "cancel_reason": CANCELLED.reason},
         hint=Hint(Channel.DONE),
     )
     yield from resolve(ended_steps(changed, id=0, status=1, workflow_id=2))
-    states = yield Statement("statuses", {"ids": batch})
-    known = {rows.uuid(row[0]): TaskStatus(row[1]) for row in states}
+    known = {rows.uuid(row[0]): TaskStatus(row[1]) for row in (*locked, *changed)}
     return {id: known.get(id) for id in ids}
 
 

@@ -15,7 +15,17 @@ from holdfast.core.outcome import decide
 from holdfast.core.policy import Policy
 from holdfast.core.records import HEAD
 from holdfast.core.result import TaskError
-from holdfast.store import cancel, claims, evidence, finish, leases, operate, retention, timing
+from holdfast.store import (
+    cancel,
+    claims,
+    evidence,
+    finish,
+    inspect,
+    leases,
+    operate,
+    retention,
+    timing,
+)
 from holdfast.store.op import Key, Op, Row, Statement, drive
 
 TOKEN = bytes(range(16))
@@ -79,6 +89,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
         finish.end([finish.Ending(key, TOKEN, change) for key in keys]),
         evidence.write_notes([evidence.TaskNote(key, TOKEN, heartbeat=True) for key in keys]),
         cancel.cancel(ids),
+        inspect.statuses(ids),
         timing.promote(),
         timing.next_due(),
         timing.expire(),

@@ -36,6 +36,7 @@ WANTED = {
     "write_notes": {BY_KEY},
     "leased_tasks": {BY_KEY},
     "cancel": {BY_ID},
+    "lock_tasks": {BY_ID},
     "statuses": {BY_ID},
     "drop": {BY_ID},
     "deletable": {BY_ID},

@@ -67,7 +67,9 @@ class Actor:
         """The step it stands before."""
         self.state = State.GOING
         self.in_transaction = False
-        """Whether it stands inside a transaction that writes."""
+        """Whether it is inside a transaction that writes."""
+        self.wants_turn = False
+        """Whether it is on the way into one (SQLite)."""
         self.result: Any = None
         self.error: BaseException | None = None
         self._store = store
@@ -101,7 +103,6 @@ class Actor:
             self.error = error
         with self._changed:
             self.state = State.ENDED
-            self.in_transaction = False
             self._changed.notify_all()
 
     def run(self, make: Callable[[], Op[T]]) -> T:
@@ -114,12 +115,14 @@ class Actor:
             op = make()
             if early:
                 self._stop(op.name)
+                self.wants_turn = op.mode is not Mode.READ
             return Op(self._stepped(iter(op), op.name, op.mode, not early), op.mode, op.name)
 
-        value = self._store.attempt(stepped)
-        with self._changed:
-            self.in_transaction = False
-        return value
+        try:
+            return self._store.attempt(stepped)
+        finally:
+            with self._changed:
+                self.in_transaction = self.wants_turn = False
 
     def _stepped(self, steps: Steps[T], name: str, mode: Mode, stop: bool) -> Steps[T]:
         answer: Any = None
@@ -135,6 +138,7 @@ class Actor:
                 self._stop(asked.name if isinstance(asked, Statement) else name)
             stop = True
             with self._changed:
+                self.wants_turn = False
                 self.in_transaction = mode is not Mode.READ
             answer = yield asked
 

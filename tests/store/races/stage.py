@@ -177,8 +177,8 @@ class Stage:
         names = [actor.name for actor in going]
         if self._admin is not None:
             return {name for (name,) in self._admin.execute(_BLOCKED, [names]).fetchall()}
-        inside = any(a.in_transaction and a.state is State.STANDING for a in cast)
-        return set(names) if inside else set()
+        inside = any(actor.in_transaction for actor in cast)
+        return {actor.name for actor in going if actor.wants_turn and inside}
 
     def _await(self, condition: Callable[[], bool]) -> None:
         with self._changed:

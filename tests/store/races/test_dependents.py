@@ -159,7 +159,7 @@ def test_a_parent_is_resubmitted_while_its_sibling_ends(stage: Stage) -> None:
             "worker": lambda hand: hand.complete(other),
         }
 
-    for ended in stage.every_order(scene, switches=3):
+    for ended in stage.every_order(scene, switches=2):
         assert ended["operator"] == {ids[1]: True}
         assert counts(stage.lab, ids[0]) == (WAITING, 1, 1)
         stage.lab.complete(stage.lab.run_again(ids[1]))
