@@ -35,7 +35,7 @@ from holdfast.store.protocol import Listener, Store
 from holdfast.store.settings import Engine, StoreSettings, parse_url
 from holdfast.store.sqlite.store import SqliteStore
 from tests.support.postgres import PostgresServer
-from tests.support.verbs import Verbs
+from tests.support.verbs import MovableClock, Verbs
 
 T = TypeVar("T")
 
@@ -98,9 +98,9 @@ class Clock:
 class Lab(Verbs):
     """One empty store, its clock, and the verbs as a test likes to call them."""
 
-    clock: Clock
-
-    def __init__(self, kind: Kind, store: Store, clock: Clock, path: Path | None = None) -> None:
+    def __init__(
+        self, kind: Kind, store: Store, clock: MovableClock, path: Path | None = None
+    ) -> None:
         self.kind = kind
         self.engine: Engine = kind.engine
         self.store = store

@@ -43,11 +43,14 @@ BOOM = TaskError("BOOM", "it went wrong")
 
 
 class MovableClock(Protocol):
-    """What the builders need of a clock."""
+    """A clock that stands still until a test moves it."""
 
-    now: int
+    @property
+    def now(self) -> int: ...
 
     def advance(self, seconds: float) -> int: ...
+
+    def move_to(self, at: int) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,29 +15,44 @@ import psycopg
 import pytest
 
 from holdfast.core.errors import SchemaMismatch, StoreError
+from holdfast.core.identity import new_id
 from holdfast.store import inspect, migrate, submit
 from holdfast.store.migrate import Migration
 from holdfast.store.open import connect, open_store, schema_status, upgrade_schema
 from holdfast.store.protocol import Store
 from holdfast.store.settings import StoreSettings, parse_url
 from holdfast.store.statement import TABLES
+from tests.support.postgres import PostgresServer
 from tests.support.verbs import submission
 
 PROCESSES = 8
 STARTER = """
-import sys
+import os, sys, traceback
 from holdfast.store import submit
 from holdfast.store.open import open_store
 from holdfast.store.settings import parse_url
 from tests.support.verbs import submission
 
-# Patient: eight interpreters at once may keep a small machine busy for a while.
+def start():
+    store = open_store(settings)
+    store.run(submit.submit([submission()]))
+    store.close()
+
+# Patient: eight processes at once may keep a small machine busy for a while.
 settings = parse_url(sys.argv[1], connect_timeout=60, lock_timeout=60, statement_timeout=60)
-print("ready", flush=True)
-sys.stdin.readline()
-store = open_store(settings)
-store.run(submit.submit([submission()]))
-store.close()
+ready, go = os.pipe()
+for _ in range(int(sys.argv[2])):
+    if os.fork() == 0:
+        os.close(go)
+        os.read(ready, 1)
+        try:
+            start()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+os.close(go)
+sys.exit(max(os.wait()[1] for _ in range(int(sys.argv[2]))))
 """
 SECOND = Migration(2, 1, "one more table")
 
@@ -81,19 +96,27 @@ class Place:
         if self.settings.engine == "sqlite":
             found = self.sql("SELECT name FROM sqlite_schema WHERE type = 'table'")
         else:
-            found = self.sql("SELECT relname FROM pg_class WHERE relname ~ '_' AND relkind = 'r'")
-        return {name for (name,) in found if not name.startswith(("pg_", "sql_", "sqlite_"))}
+            found = self.sql(
+                "SELECT relname FROM pg_class "
+                "WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+            )
+        return {name for (name,) in found if not name.startswith("sqlite_")}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """An empty file, or an empty database."""
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """An empty file, or an empty schema that is the connection's current one."""
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path / 'tasks.db'}"
-    else:
-        make: Callable[[], str] = request.getfixturevalue("postgres_database")
-        url = make()
-    return Place(url, parse_url(url))
+        yield Place(url, parse_url(url))
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    schema = f"place_{new_id().hex()}"
+    url = f"{server.url}?options=-csearch_path%3D{schema}"
+    place = Place(url, parse_url(url))
+    place.sql(f"CREATE SCHEMA {schema}")
+    yield place
+    place.sql(f"DROP SCHEMA {schema} CASCADE")
 
 
 @pytest.fixture
@@ -131,28 +154,15 @@ def test_both_engines_have_the_same_tables(place: Place) -> None:
 
 
 def test_eight_processes_that_start_at_once_make_it_once(place: Place) -> None:
-    root = str(Path(__file__).parents[3])
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", STARTER, place.url],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=root,
-        )
-        for _ in range(PROCESSES)
-    ]
-    for child in children:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-    for child in children:
-        assert child.stdin is not None
-        child.stdin.write("\n")
-        child.stdin.flush()
-    for child in children:
-        _, said = child.communicate(timeout=100)
-        assert (child.returncode, said) == (0, "")
+    done = subprocess.run(
+        [sys.executable, "-c", STARTER, place.url, str(PROCESSES)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+        timeout=100,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
     assert place.sql("SELECT version FROM holdfast_schema_version") == [(1,)]
     assert place.sql("SELECT count(*) FROM holdfast_tasks") == [(PROCESSES,)]
 
