@@ -60,6 +60,18 @@ def wait_at(name: object, *, within: float = 60.0) -> None:
         time.sleep(0.005)
 
 
+async def agate(name: object, *, within: float = 60.0) -> None:
+    """User code: the same in a coroutine."""
+    import asyncio
+
+    note("begun", name)
+    deadline = time.monotonic() + within
+    while not is_open(name):  # noqa: ASYNC110 - the gate is a file
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"nobody opened the gate {name}")
+        await asyncio.sleep(0.02)
+
+
 def is_open(name: object) -> bool:
     """Whether the gate of this name has been opened."""
     return (_directory() / f"gate-{name}").exists()

@@ -1,0 +1,216 @@
+"""Tasks of all three kinds, and what they ask of the store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from typing import Any, NoReturn
+
+from holdfast import Holdfast, RetryLater, Snooze, TaskFailed, current_task
+from tests.support.ledger import agate, gate, note, wait_at
+
+app = Holdfast()
+
+
+@app.task("process")
+def in_process() -> list[Any]:
+    return [os.getpid(), threading.current_thread() is threading.main_thread()]
+
+
+@app.task("thread", executor="thread")
+def in_thread() -> list[Any]:
+    return [os.getpid(), threading.current_thread() is threading.main_thread()]
+
+
+@app.task("async")
+async def in_loop() -> list[Any]:
+    return [os.getpid(), threading.current_thread() is threading.main_thread()]
+
+
+@app.task("together")
+async def together(number: int) -> int:
+    await agate("together")
+    return number
+
+
+@app.task("side-by-side", executor="thread")
+def side_by_side(name: str) -> str:
+    gate(name)
+    return name
+
+
+@app.task("blocking")
+async def blocking(name: str) -> None:
+    gate(name)
+
+
+@app.task("blocking-limited", timeout=0.3)
+async def blocking_limited(name: str) -> None:
+    gate(name)
+
+
+@app.task("swallowing-limited", timeout=0.3)
+async def swallowing_limited(name: str) -> None:
+    note("begun", name)
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            note("told", name)
+
+
+@app.task("patient")
+async def patient(name: str) -> int:
+    await agate(name)
+    return current_task().attempt
+
+
+@app.task("limited", timeout=0.3)
+async def limited(name: str) -> None:
+    note("begun", name)
+    try:
+        await asyncio.sleep(60)
+    finally:
+        note("finally", name)
+
+
+@app.task("limited-thread", timeout=0.3, executor="thread")
+def limited_thread(name: str) -> None:
+    try:
+        gate(name)
+    finally:
+        note("finally", name)
+
+
+@app.task("stuck-thread", timeout=0.3, executor="thread")
+def stuck_thread(name: str) -> None:
+    note("begun", name)
+    threading.Event().wait(60)
+
+
+@app.task("crash-thread", executor="thread", max_crashes=1)
+def crash_thread(name: str) -> NoReturn:
+    wait_at(name)
+    os._exit(5)
+
+
+@app.task("crash-async", max_crashes=1)
+async def crash_async() -> NoReturn:
+    os._exit(6)
+
+
+@app.task("fails", executor="thread")
+def fails(how: str) -> str:
+    return _fail(how)
+
+
+@app.task("afails")
+async def afails(how: str) -> str:
+    await asyncio.sleep(0)
+    return _fail(how)
+
+
+def _fail(how: str) -> str:
+    match how:
+        case "raise":
+            raise ValueError("no")
+        case "exit":
+            sys.exit(3)
+        case "interrupt":
+            raise KeyboardInterrupt
+        case "cancel":
+            raise asyncio.CancelledError
+        case "later" if current_task().attempt == 1:
+            raise RetryLater(0.01)
+        case "snooze" if current_task().attempt == 1:
+            raise Snooze(0.01)
+    return how
+
+
+@app.task("prints", executor="thread")
+def prints(word: str) -> None:
+    for _ in range(20):
+        print(word)
+        time.sleep(0.001)
+
+
+@app.task("aprints")
+async def aprints(word: str) -> None:
+    for _ in range(20):
+        print(word, file=sys.stderr)
+        await asyncio.sleep(0.001)
+
+
+@app.task("astream")
+async def astream() -> AsyncIterator[str]:
+    for number in range(3):
+        yield f"line {number}"
+
+
+# --- what a task asks of the store ---------------------------------------------------------
+
+
+@app.task("double")
+def double(number: int) -> int:
+    if number < 0:
+        raise ValueError("negative")
+    return 2 * number
+
+
+@app.task("parent")
+def parent(number: int) -> list[Any]:
+    handle = double.send(number)
+    return [str(handle.id), handle.get(timeout=20)]
+
+
+@app.task("parent-thread", executor="thread")
+def parent_thread(number: int) -> list[Any]:
+    handle = double.send(number)
+    return [str(handle.id), handle.get(timeout=20)]
+
+
+@app.task("parent-async")
+async def parent_async(number: int) -> list[Any]:
+    handle = await double.asend(number)
+    return [str(handle.id), await handle.aget(timeout=20)]
+
+
+@app.task("parent-of-many")
+def parent_of_many(count: int) -> int:
+    handles = double.send_many([(number,) for number in range(count)])
+    return sum(handle.get(timeout=20) for handle in handles)
+
+
+@app.task("parent-of-failure")
+def parent_of_failure() -> str:
+    try:
+        return str(double.send(-1).get(timeout=20))
+    except TaskFailed as error:
+        return str(error.error)
+
+
+@app.task("operator")
+def operator() -> list[str]:
+    waiting = double.options(delay=60).send(1)
+    found = [waiting.status().value, waiting.cancel().value]
+    app.control.queues.pause("elsewhere", by="a task")
+    found.append(str([queue.paused_by for queue in app.control.queues.list()]))
+    return found
+
+
+@app.task("connections")
+def connections() -> list[str]:
+    """The files and sockets of the database that this process has open."""
+    found = []
+    for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        try:
+            target = os.readlink(f"/proc/self/fd/{entry}")  # noqa: PTH115
+        except OSError:
+            continue
+        if "tasks.db" in target:
+            found.append(target)
+    return found

@@ -1,0 +1,151 @@
+"""The three kinds of children: what each promises, and who suffers when one is replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast import ErrorCode, TaskStatus
+from holdfast.core.status import AttemptOutcome
+from tests.support.site import Site, only_attempt
+from tests.support.sites import MakeSite
+from tests.support.worker import WorkerProcess, until
+
+KILL_GRACE = 0.5
+
+
+@pytest.fixture(scope="module")
+def site(make_site: MakeSite) -> Site:
+    return make_site("tests.e2e.programs.executors")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def worker(site: Site) -> WorkerProcess:
+    return site.worker("-c", "2", "--lease", "5", "--kill-grace", str(KILL_GRACE)).ready()
+
+
+def test_each_kind_has_children_of_its_own(site: Site) -> None:
+    process, thread, loop = (site.send(kind).get(20) for kind in ("process", "thread", "async"))
+    assert len({process[0], thread[0], loop[0]}) == 3
+    assert [process[1], thread[1], loop[1]] == [True, False, True]
+
+
+def test_two_hundred_coroutines_at_once_in_one_child(site: Site) -> None:
+    handles = site.module.together.send_many([(number,) for number in range(200)])
+    until(lambda: site.ledger.count("begun", "together") == 200, within=20)
+    assert len({line.pid for line in site.ledger.lines("begun", "together")}) == 1
+    site.ledger.open_gate("together")
+    assert [handle.get(20) for handle in handles] == list(range(200))
+
+
+def test_threads_run_side_by_side(site: Site) -> None:
+    names = [f"side-{number}" for number in range(8)]
+    handles = [site.send("side-by-side", name) for name in names]
+    site.begun(*names)
+    site.ledger.open_gate(*names)
+    assert [handle.get(20) for handle in handles] == names
+
+
+def test_a_blocking_coroutine_delays_only_its_own_child(site: Site) -> None:
+    handle = site.send("blocking", "blocking")
+    site.begun("blocking")
+    others = [site.send("process"), site.send("thread")]
+    assert set(site.app.wait(others, 20)) == {TaskStatus.COMPLETED}
+    assert handle.status() is TaskStatus.RUNNING
+    site.ledger.open_gate("blocking")
+    assert handle.wait(20) is TaskStatus.COMPLETED
+
+
+@pytest.mark.parametrize("name", ["limited", "limited-thread"])
+def test_a_timeout_unwinds_the_code(site: Site, name: str) -> None:
+    handle = site.send(name, name)
+    assert handle.wait(20) is TaskStatus.FAILED
+    assert handle.info().error_code == ErrorCode.TASK_TIMEOUT
+    assert site.ledger.count("finally", name) == 1
+
+
+@pytest.mark.parametrize("name", ["blocking-limited", "swallowing-limited"])
+def test_a_coroutine_that_does_not_yield_costs_its_neighbours_nothing(
+    site: Site, name: str
+) -> None:
+    neighbour = site.send("patient", f"beside-{name}")
+    site.begun(f"beside-{name}")
+    handle = site.send(name, name)
+    assert handle.wait(20) is TaskStatus.FAILED
+    assert handle.info().error_code == ErrorCode.TASK_TIMEOUT
+    # Its child was replaced; the neighbour runs again in the next one, at no cost.
+    until(lambda: site.ledger.count("begun", f"beside-{name}") == 2)
+    site.ledger.open_gate(f"beside-{name}")
+    assert neighbour.get(20) == 2
+    info = neighbour.info()
+    assert (info.retry_count, info.crash_count) == (0, 0)
+    assert [a.outcome for a in neighbour.attempts()] == [
+        AttemptOutcome.INTERRUPTED,
+        AttemptOutcome.COMPLETED,
+    ]
+
+
+def test_a_thread_that_is_stuck_in_c_costs_its_neighbours_nothing(site: Site) -> None:
+    neighbour = site.send("side-by-side", "beside-stuck")
+    site.begun("beside-stuck")
+    handle = site.send("stuck-thread", "stuck")
+    assert handle.wait(20) is TaskStatus.FAILED
+    assert handle.info().error_code == ErrorCode.TASK_TIMEOUT
+    site.ledger.open_gate("beside-stuck")
+    assert neighbour.get(20) == "beside-stuck"
+    info = neighbour.info()
+    assert (info.retry_count, info.crash_count) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [
+        ("raise", ErrorCode.UNHANDLED_EXCEPTION),
+        ("exit", ErrorCode.TASK_EXITED),
+        ("interrupt", ErrorCode.KEYBOARD_INTERRUPT),
+        ("cancel", ErrorCode.UNHANDLED_EXCEPTION),
+    ],
+)
+@pytest.mark.parametrize("name", ["fails", "afails"])
+def test_failures(site: Site, name: str, how: str, code: ErrorCode) -> None:
+    handle = site.send(name, how)
+    assert handle.wait(20) is TaskStatus.FAILED
+    assert handle.info().error_code == code
+    assert only_attempt(handle).outcome is AttemptOutcome.FAILED
+
+
+@pytest.mark.parametrize("how", ["later", "snooze"])
+@pytest.mark.parametrize("name", ["fails", "afails"])
+def test_signals(site: Site, name: str, how: str) -> None:
+    handle = site.send(name, how)
+    assert handle.get(20) == how
+    assert handle.info().attempt == 2
+
+
+@pytest.mark.parametrize("name", ["prints", "aprints"])
+def test_output_is_told_apart(site: Site, name: str) -> None:
+    words = [f"word{number}" for number in range(5)]
+    handles = [site.send(name, word) for word in words]
+    site.app.wait(handles, 20)
+    for word, handle in zip(words, handles, strict=True):
+        assert site.printed(handle).decode().split() == [word] * 20
+
+
+def test_an_async_generator_streams_its_output(site: Site) -> None:
+    handle = site.send("astream")
+    handle.get(20)
+    assert handle.output() == "line 0\nline 1\nline 2\n"
+
+
+@pytest.mark.parametrize(
+    ("crash", "args", "exit_code"), [("crash-thread", ("now",), 5), ("crash-async", (), 6)]
+)
+def test_the_death_of_a_shared_child(
+    site: Site, crash: str, args: tuple[Any, ...], exit_code: int
+) -> None:
+    site.ledger.open_gate("now")
+    handle = site.send(crash, *args)
+    assert handle.wait(20) is TaskStatus.FAILED
+    attempt = only_attempt(handle)
+    assert (attempt.outcome, attempt.exit_code) == (AttemptOutcome.WORKER_FAILURE, exit_code)
