@@ -40,6 +40,9 @@ QUEUE, TASK, KNOWN, WORKER = "q", "t", "t@1", "worker-1"
 HOST, PID, PROCESS = "host-1", 4711, "child-1"
 LEASE_US = 30_000_000
 BOOM = TaskError("BOOM", "it went wrong")
+ENDED = tuple(status for status in TaskStatus if status.is_terminal)
+"""The terminal states, in the order of their definition: a set has none."""
+LIVE = tuple(status for status in TaskStatus if not status.is_terminal)
 
 
 class MovableClock(Protocol):

@@ -19,10 +19,10 @@ from holdfast.core.outcome import Change, decide
 from holdfast.core.policy import Policy
 from holdfast.core.records import LOST, Answer
 from holdfast.core.retry import Retry
-from holdfast.core.status import TASK_TERMINAL_STATES, AttemptOutcome, TaskStatus
+from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.store import cancel, claims, leases, operate
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
-from tests.support.verbs import BOOM, LEASE_US
+from tests.support.verbs import BOOM, ENDED, LEASE_US
 
 NOT_BEGUN = [
     TaskStatus.WAITING,
@@ -65,7 +65,7 @@ def test_the_first_wish_is_the_one_that_is_remembered(lab: Lab) -> None:
 
 
 @on_each_engine
-@pytest.mark.parametrize("status", sorted(TASK_TERMINAL_STATES))
+@pytest.mark.parametrize("status", ENDED)
 def test_what_has_ended_is_left_as_it_is(lab: Lab, status: TaskStatus) -> None:
     case = lab.reach(status)
     before = lab.contents()

@@ -26,7 +26,7 @@ def refused(lab: Lab, assignment: str, **params: object) -> None:
 
 
 @on_each_engine
-@pytest.mark.parametrize("status", sorted(TaskStatus))
+@pytest.mark.parametrize("status", TaskStatus)
 def test_each_state_has_the_columns_that_belong_to_it_and_no_others(
     lab: Lab, status: TaskStatus
 ) -> None:
@@ -46,7 +46,7 @@ def test_each_state_has_the_columns_that_belong_to_it_and_no_others(
 
 
 @on_each_engine
-@pytest.mark.parametrize("status", sorted(TaskStatus))
+@pytest.mark.parametrize("status", TaskStatus)
 def test_no_state_can_be_changed_alone(lab: Lab, status: TaskStatus) -> None:
     """But for states to which the same columns belong."""
     alike = [IN_FLIGHT, TASK_TERMINAL_STATES - {S.COMPLETED}]

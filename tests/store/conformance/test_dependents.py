@@ -12,10 +12,10 @@ from holdfast.core.identity import new_id
 from holdfast.core.outcome import decide
 from holdfast.core.policy import Policy
 from holdfast.core.records import Edge, On
-from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
+from holdfast.core.status import TaskStatus
 from holdfast.store import dependents, finish, leases, timing
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
-from tests.support.verbs import LEASE_US, PID, step
+from tests.support.verbs import ENDED, LEASE_US, PID, step
 
 S = TaskStatus
 SATISFIES: dict[TaskStatus, set[On]] = {
@@ -57,7 +57,7 @@ def counts(lab: Lab, id: bytes) -> tuple[int, int]:
 
 @on_each_engine
 @pytest.mark.parametrize("on", get_args(On))
-@pytest.mark.parametrize("ending", sorted(TASK_TERMINAL_STATES))
+@pytest.mark.parametrize("ending", ENDED)
 def test_an_edge_is_satisfied_by_the_endings_it_is_for(
     lab: Lab, ending: TaskStatus, on: On
 ) -> None:
@@ -79,7 +79,7 @@ def test_an_edge_is_satisfied_by_the_endings_it_is_for(
 
 
 @on_each_engine
-@pytest.mark.parametrize("ending", sorted(TASK_TERMINAL_STATES))
+@pytest.mark.parametrize("ending", ENDED)
 def test_a_step_that_is_sent_after_its_parent_ended_does_not_wait_for_ever(
     lab: Lab, ending: TaskStatus
 ) -> None:

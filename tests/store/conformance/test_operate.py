@@ -9,11 +9,11 @@ from holdfast.core.identity import new_id
 from holdfast.core.policy import Policy
 from holdfast.core.records import Edge
 from holdfast.core.retry import Retry
-from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
+from holdfast.core.status import TaskStatus
 from holdfast.store import operate
 from holdfast.store.op import At
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
-from tests.support.verbs import BOOM, Case, step
+from tests.support.verbs import BOOM, ENDED, Case, step
 
 S = TaskStatus
 HOUR = 3600 * SECOND
@@ -202,7 +202,7 @@ def test_a_skipped_step_that_is_resubmitted_alone_waits_for_its_parent(lab: Lab)
 
 
 @on_each_engine
-@pytest.mark.parametrize("status", sorted(TASK_TERMINAL_STATES))
+@pytest.mark.parametrize("status", ENDED)
 def test_delete_removes_an_ended_task_with_all_that_belongs_to_it(
     lab: Lab, status: TaskStatus
 ) -> None:

@@ -12,13 +12,12 @@ from holdfast.core.identity import new_id
 from holdfast.core.policy import Policy
 from holdfast.core.records import OnConflict, SubmitAnswer, Submitted
 from holdfast.core.retry import Retry
-from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
+from holdfast.core.status import TaskStatus
 from holdfast.store import operate
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
-from tests.support.verbs import BOOM, submission
+from tests.support.verbs import BOOM, ENDED, LIVE, submission
 
 SLOT = "t:key"
-LIVE = sorted(set(TaskStatus) - TASK_TERMINAL_STATES)
 
 
 def send(lab: Lab, on_conflict: OnConflict = "return", **fields: Any) -> Submitted:
@@ -36,7 +35,7 @@ def test_a_live_task_holds_its_key(lab: Lab, status: TaskStatus) -> None:
 
 
 @on_each_engine
-@pytest.mark.parametrize("status", sorted(TASK_TERMINAL_STATES))
+@pytest.mark.parametrize("status", ENDED)
 def test_an_ended_task_has_freed_its_key(lab: Lab, status: TaskStatus) -> None:
     ended = lab.reach(status, unique_slot=SLOT)
     assert lab.task(ended.id).unique_slot is None
