@@ -66,7 +66,7 @@ async def agate(name: object, *, within: float = 60.0) -> None:
 
     note("begun", name)
     deadline = time.monotonic() + within
-    while not is_open(name):  # noqa: ASYNC110 - the gate is a file
+    while not is_open(name):
         if time.monotonic() > deadline:
             raise TimeoutError(f"nobody opened the gate {name}")
         await asyncio.sleep(0.02)
