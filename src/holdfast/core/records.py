@@ -165,8 +165,7 @@ LOST = Landing(Answer.LOST)
 BUSY = Landing(Answer.BUSY)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """What one attempt cost."""
 
     peak_memory_kb: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.core.outcome import Outcome
 from holdfast.core.policy import Policy
@@ -59,8 +59,7 @@ class Assignment:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """A run that has ended and is not yet written."""
 
     assignment: Assignment

@@ -174,6 +174,7 @@ class Claimer:
             horizon = self._horizon(request)
         orders: dict[Member, list[Assignment]] = defaultdict(list)
         with self._desk.lock:
+            now = monotonic()
             self._desk.claimed(done.claimed)
             for assignment in (*plan.begins, *at_once):
                 landing = done.started[assignment.task.key]
@@ -183,9 +184,10 @@ class Claimer:
                     continue
                 assignment.attempt = landing.attempt or 0
                 assignment.started = True
-                assignment.given_at = assignment.beat_at = monotonic()
+                assignment.given_at = assignment.beat_at = now
                 if assignment.member.state is State.DEAD:
                     self._desk.ended(assignment.slot, NotBegun())
+                    self._desk.announce()
                 else:
                     orders[assignment.member].append(assignment)
             begun = {assignment.task.key for assignment in at_once}
@@ -213,10 +215,7 @@ class Claimer:
             if not error.commit_unknown:
                 self._desk.hold(tasks)
         if error.commit_unknown:
-            by_token: dict[bytes, list[ClaimedTask]] = defaultdict(list)
-            for task in tasks:
-                by_token[task.token].append(task)
-            self._doubtful += by_token.items()
+            self._doubt(tasks)
             if plan.request is not None:
                 self._doubtful.append((plan.request.token, None))
         self._outage.wait()
@@ -246,7 +245,7 @@ class Claimer:
             self.release(stale)
 
     def release(self, tasks: Sequence[ClaimedTask]) -> None:
-        """Give claimed tasks back; if the store is away, their lease will do it."""
+        """Give claimed tasks back; while the store cannot be asked, they stay ours."""
         try:
             self._store.run(
                 claims.release(
@@ -256,8 +255,17 @@ class Claimer:
             )
         except StoreUnavailable as error:
             self._outage.noted(error)
+            self._doubt(tasks)
+            return
         with self._desk.lock:
             self._desk.forget(tasks)
+
+    def _doubt(self, tasks: Sequence[ClaimedTask]) -> None:
+        """What became of these tasks is not known; find out before anything else."""
+        by_token: dict[bytes, list[ClaimedTask]] = defaultdict(list)
+        for task in tasks:
+            by_token[task.token].append(task)
+        self._doubtful += by_token.items()
 
 
 def _begin(assignment: Assignment) -> Begin:

@@ -9,7 +9,8 @@ from __future__ import annotations
 WINDOW_US = 10_000
 """How much work a child is given ahead, in microseconds of its time."""
 MOST_TASKS = 256
-_LEAST_US = WINDOW_US // MOST_TASKS
+LEAST_US = WINDOW_US // MOST_TASKS
+"""No task is thought to cost less, or a window would hold too many."""
 _WEIGHT = 0.2
 
 
@@ -22,7 +23,7 @@ class Costs:
     def of(self, name: str) -> int:
         """The expected cost of one run in µs, never so little that a window overflows."""
         mean = self._mean.get(name)
-        return WINDOW_US if mean is None else max(_LEAST_US, int(mean))
+        return WINDOW_US if mean is None else max(LEAST_US, int(mean))
 
     def learn(self, name: str, run_us: int) -> None:
         """One run took so long."""

@@ -15,21 +15,31 @@ import logging
 import math
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from operator import attrgetter
 from time import monotonic
+from typing import TypeVar
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.outcome import NotBegun, Outcome
 from holdfast.core.policy import Policy
 from holdfast.core.records import NO_USAGE, ClaimedTask, Usage
 from holdfast.runtime.assignment import Assignment, Finished
-from holdfast.runtime.costs import WINDOW_US, Costs
+from holdfast.runtime.costs import LEAST_US, WINDOW_US, Costs
 from holdfast.runtime.options import MAX_BATCH, WorkerOptions
 from holdfast.runtime.pool.member import Member, State
 from holdfast.runtime.wire import Kind, KnownTask
 from holdfast.store.evidence import LogPart, TaskNote
+from holdfast.store.op import Key
 
 log = logging.getLogger("holdfast.worker")
+
+T = TypeVar("T", bound=Hashable)
+
+_TOKEN = attrgetter("token")
+_NAME = attrgetter("task_name")
+_QUEUE = attrgetter("queue_name")
+_NAME_AND_VERSION = attrgetter("task_name", "version")
 
 HELD_FOR = 1.0
 """Seconds after which a claimed task that found no child goes back to its queue."""
@@ -62,14 +72,14 @@ class Desk:
 
     def claimed(self, tasks: Sequence[ClaimedTask]) -> None:
         """Tasks were claimed: they count as ours from now on."""
-        for task in tasks:
-            self.tokens[task.token] += 1
-            self._by_name[task.task_name] += 1
-            self._by_queue[task.queue_name] += 1
-            kind = self.kind(task)
-            cost = self.costs.of(task.task_name)
-            typical = self._typical.get(kind)
-            self._typical[kind] = cost if typical is None else typical + 0.1 * (cost - typical)
+        self.tokens.update(map(_TOKEN, tasks))
+        self._by_name.update(map(_NAME, tasks))
+        self._by_queue.update(map(_QUEUE, tasks))
+        for (name, version), count in Counter(map(_NAME_AND_VERSION, tasks)).items():
+            kind, cost = self._kind_of(name, version), self.costs.of(name)
+            typical = self._typical.get(kind, cost)
+            # As if each of them had moved it by a tenth.
+            self._typical[kind] = cost + 0.9**count * (typical - cost)
 
     def hold(self, tasks: Iterable[ClaimedTask]) -> None:
         """Keep claimed tasks until a child has room."""
@@ -80,8 +90,9 @@ class Desk:
         """Give tasks to children that have room, in order; the given, and the rest."""
         given: list[Assignment] = []
         rest: list[ClaimedTask] = []
+        full: set[str] = set()
         for task in tasks:
-            assignment = self._give(task)
+            assignment = None if task.task_name in full else self._give(task, full)
             if assignment is None:
                 rest.append(task)
             else:
@@ -90,38 +101,60 @@ class Desk:
 
     def fit_held(self) -> list[Assignment]:
         """Give held tasks to children that have room now."""
-        if not self.held or not any(m.room(0, False) for m in self.members.values()):
-            return []
-        since = {id(task): at for task, at in self.held}
-        given, rest = self.fit(task for task, _ in self.held)
-        self.held = deque((task, since[id(task)]) for task in rest)
+        given: list[Assignment] = []
+        passed: list[tuple[ClaimedTask, float]] = []
+        full: set[str] = set()
+        has_room = self._has_room()
+        while self.held and has_room:
+            entry = self.held.popleft()
+            task = entry[0]
+            if task.task_name not in full:
+                assignment = self._give(task, full)
+                if assignment is not None:
+                    given.append(assignment)
+                    continue
+                has_room = self._has_room()
+            passed.append(entry)
+        self.held.extendleft(reversed(passed))
         return given
+
+    def _has_room(self) -> bool:
+        """Whether any child has room for the least that a task can cost."""
+        return any(member.room(LEAST_US, False) for member in self.members.values())
 
     def take_stale(self) -> list[ClaimedTask]:
         """Held tasks that no child had room for in time, or all when we stop; no longer ours."""
-        now = monotonic()
-        stale = [task for task, at in self.held if not self.accepting or now - at > HELD_FOR]
-        gone = set(map(id, stale))
-        self.held = deque(entry for entry in self.held if id(entry[0]) not in gone)
+        stale: list[ClaimedTask] = []
+        # The oldest come first.
+        latest = monotonic() - HELD_FOR if self.accepting else math.inf
+        while self.held and self.held[0][1] < latest:
+            stale.append(self.held.popleft()[0])
         return stale
 
-    def _give(self, task: ClaimedTask) -> Assignment | None:
+    def _give(self, task: ClaimedTask, full: set[str]) -> Assignment | None:
+        """Give a task to the child with the least to do; a name nobody has room for is `full`."""
         cost = self.costs.of(task.task_name)
         policy = _policy(task)
         # A task that crashed a child, or must not start twice, gets a child to itself: nobody
         # else is charged for its next crash, and it is charged for nobody's.
         alone = policy.at_most_once or policy.on_crash == "stall" or task.crash_count > 0
-        kind = self.kind(task)
-        free = [m for m in self.members.values() if m.kind == kind and m.room(cost, alone)]
-        if alone and kind == "process":
-            free = [m for m in free if not m.hand]
-        if not free:
+        kind = self._kind_of(task.task_name, task.version)
+        best: Member | None = None
+        for member in self.members.values():
+            if (
+                member.kind == kind
+                and (best is None or member.load < best.load)
+                and member.room(cost, alone)
+            ):
+                best = member
+        if best is None:
+            if not alone:
+                full.add(task.task_name)
             return None
-        member = min(free, key=lambda m: (m.load_us, len(m.hand)))
-        assignment = Assignment(self._next_slot, task, policy, member, cost)
-        self._next_slot += 1
-        member.take(assignment, alone and kind == "process")
-        self.assignments[assignment.slot] = assignment
+        slot = self._next_slot
+        self._next_slot = slot + 1
+        assignment = self.assignments[slot] = Assignment(slot, task, policy, best, cost)
+        best.take(assignment, alone and kind == "process")
         return assignment
 
     def put_back(self, given: Iterable[Assignment]) -> list[ClaimedTask]:
@@ -133,25 +166,11 @@ class Desk:
             tasks.append(assignment.task)
         return tasks
 
-    def forget(self, tasks: Iterable[ClaimedTask]) -> None:
+    def forget(self, tasks: Sequence[ClaimedTask]) -> None:
         """These tasks are not ours any more: given back, or lost, or durably ended."""
-        for task in tasks:
-            self._less(self._by_name, task.task_name)
-            self._less(self._by_queue, task.queue_name)
-            self.settle(task.token)
-
-    def settle(self, token: bytes) -> None:
-        """One task fewer that this token covers."""
-        self.tokens[token] -= 1
-        if self.tokens[token] <= 0:
-            del self.tokens[token]
-            self.spent.add(token)
-
-    @staticmethod
-    def _less(counter: Counter[str], name: str) -> None:
-        counter[name] -= 1
-        if counter[name] <= 0:
-            del counter[name]
+        _take_off(self._by_name, map(_NAME, tasks))
+        _take_off(self._by_queue, map(_QUEUE, tasks))
+        self.spent.update(_take_off(self.tokens, map(_TOKEN, tasks)))
 
     # --- appetite --------------------------------------------------------------------------
 
@@ -205,7 +224,10 @@ class Desk:
         orphaned: bool = False,
         committed: bool = False,
     ) -> Assignment | None:
-        """A run has ended: its child is free of it, and the finisher has it."""
+        """A run has ended: its child is free of it, and the finisher has it.
+
+        `announce` it, once for all that ended together.
+        """
         assignment = self.assignments.pop(slot, None)
         if assignment is None:
             return None
@@ -219,9 +241,12 @@ class Desk:
         self.finished.append(
             Finished(assignment, outcome, usage, run_us, note, printed, orphaned, committed)
         )
+        return assignment
+
+    def announce(self) -> None:
+        """Runs have `ended`: there is something to write, and there is room."""
         self.outcomes.notify()
         self.work.notify()
-        return assignment
 
     def lost(self, tokens: Iterable[bytes]) -> list[Assignment]:
         """Leases are gone: what they covered is nobody's business of ours any more."""
@@ -231,10 +256,19 @@ class Desk:
         self.forget(dropped)
         return [a for a in self.assignments.values() if a.task.token in gone]
 
+    def known_keys(self) -> set[Key]:
+        """The keys of every task that is ours and that we know of."""
+        keys = {task.key for task, _ in self.held}
+        keys |= {assignment.task.key for assignment in self.assignments.values()}
+        return keys | {done.assignment.task.key for done in self.finished}
+
     # --- questions -------------------------------------------------------------------------
 
     def kind(self, task: ClaimedTask) -> Kind:
-        known = self._known.get((task.task_name, task.version))
+        return self._kind_of(task.task_name, task.version)
+
+    def _kind_of(self, name: str, version: int) -> Kind:
+        known = self._known.get((name, version))
         return known.kind if known is not None else "process"
 
     def hooks_of(self, task: ClaimedTask) -> Sequence[str]:
@@ -251,6 +285,19 @@ class Desk:
         """How many tasks run (or may), and how many are claimed only."""
         running = sum(a.started for a in self.assignments.values())
         return running, len(self.held) + len(self.assignments) - running
+
+
+def _take_off(counter: Counter[T], things: Iterable[T]) -> list[T]:
+    """Count these down; those that have come to nothing."""
+    gone: list[T] = []
+    for thing, count in Counter(things).items():
+        left = counter[thing] - count
+        if left > 0:
+            counter[thing] = left
+        else:
+            del counter[thing]
+            gone.append(thing)
+    return gone
 
 
 def _policy(task: ClaimedTask) -> Policy:

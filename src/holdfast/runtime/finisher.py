@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import random
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from itertools import islice
 from time import monotonic
@@ -22,7 +23,7 @@ from time import monotonic
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.core.outcome import Failed, Returned, decide
-from holdfast.core.records import Answer, Landing
+from holdfast.core.records import Answer, ClaimedTask, Landing
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.assignment import Finished
@@ -44,6 +45,14 @@ _ROLLED_BACK = TaskError.ours(
     "the task called complete_in and returned, but its transaction was not committed",
 )
 _TALLY_EVERY = 1.0
+_COUNTED_AS: dict[TaskStatus | None, str] = {
+    None: "completed",
+    TaskStatus.COMPLETED: "completed",
+    TaskStatus.FAILED: "failed",
+    TaskStatus.SCHEDULED: "retried",
+    TaskStatus.PENDING: "retried",
+}
+_COMPLETED_ITSELF = Landing(Answer.LANDED, TaskStatus.COMPLETED)
 
 
 class Finisher:
@@ -70,7 +79,8 @@ class Finisher:
         self._worker_id = worker_id
         self._put_off = put_off
         """Called when a task was put off to a later time, which may be a soon one."""
-        self._tallies: dict[tuple[str, str], Tally] = {}
+        self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        """What `Tally` counts, of each queue and task name."""
         self._tallied_at = monotonic()
         self._unsure = False
 
@@ -87,7 +97,7 @@ class Finisher:
             if any(done.committed for done in batch):
                 batch = self._reread(batch)
             self._write(batch)
-        elif self._tallies and monotonic() - self._tallied_at >= _TALLY_EVERY:
+        elif self._counts and monotonic() - self._tallied_at >= _TALLY_EVERY:
             self._write([])
         return 0.0
 
@@ -109,7 +119,7 @@ class Finisher:
         self._outage.over()
         self._unsure = False
         if extras.tallies:
-            self._tallies.clear()
+            self._counts.clear()
             self._tallied_at = monotonic()
         self._settle(batch, answers)
         if any(landing.status is TaskStatus.SCHEDULED for landing in answers.values()):
@@ -187,47 +197,42 @@ class Finisher:
 
     def _settle(self, batch: Sequence[Finished], answers: dict[Key, Landing]) -> None:
         busy: list[Finished] = []
+        ended: list[ClaimedTask] = []
+        for done in batch:
+            task = done.assignment.task
+            landing = answers.get(task.key, _COMPLETED_ITSELF)
+            if landing.answer is Answer.BUSY:
+                busy.append(done)
+                continue
+            ended.append(task)
+            if landing.answer is not Answer.LOST:
+                self._tally(done, landing)
+                continue
+            log.warning(
+                "task %s (%s): its lease was lost; what attempt %d came to is discarded",
+                task.id.hex(),
+                task.task_name,
+                done.assignment.attempt,
+            )
         with self._desk.lock:
-            for done in batch:
-                task = done.assignment.task
-                landing = answers.get(task.key)
-                if landing is not None and landing.answer is Answer.BUSY:
-                    busy.append(done)
-                    continue
-                self._desk.forget([task])
-                if landing is not None and landing.answer is Answer.LOST:
-                    log.warning(
-                        "task %s (%s): its lease was lost; what attempt %d came to is discarded",
-                        task.id.hex(),
-                        task.task_name,
-                        done.assignment.attempt,
-                    )
-                else:
-                    self._tally(done, landing)
-            if busy:
-                self._desk.finished.extend(busy)
+            self._desk.forget(ended)
+            self._desk.finished.extend(busy)
             self._desk.work.notify()
 
-    def _tally(self, done: Finished, landing: Landing | None) -> None:
+    def _tally(self, done: Finished, landing: Landing) -> None:
         task = done.assignment.task
-        key = (task.queue_name, task.task_name)
-        tally = self._tallies.get(key) or Tally(self._worker_id, *key)
-        status = landing.status if landing is not None else TaskStatus.COMPLETED
-        field = {
-            TaskStatus.COMPLETED: "completed",
-            TaskStatus.FAILED: "failed",
-            TaskStatus.SCHEDULED: "retried",
-            TaskStatus.PENDING: "retried",
-        }.get(status or TaskStatus.COMPLETED, "other")
-        self._tallies[key] = tally._replace(
-            **{field: getattr(tally, field) + 1}, run_us=tally.run_us + done.run_us
-        )
+        counts = self._counts[task.queue_name, task.task_name]
+        counts[_COUNTED_AS.get(landing.status, "other")] += 1
+        counts["run_us"] += done.run_us
 
     def _extras(self, batch: Sequence[Finished]) -> Extras:
         notes = [done.note for done in batch if done.note is not None]
         logs = [done.printed for done in batch if done.printed is not None]
         due = monotonic() - self._tallied_at >= _TALLY_EVERY
-        tallies = list(self._tallies.values()) if due else []
+        tallies = [
+            Tally(self._worker_id, queue, name, **counts)
+            for (queue, name), counts in (self._counts.items() if due else ())
+        ]
         return Extras(notes, logs, tallies) if notes or logs or tallies else NO_EXTRAS
 
     def _away(self, batch: Sequence[Finished], error: StoreUnavailable) -> None:
@@ -257,7 +262,7 @@ class Finisher:
     def _refused(self, batch: list[Finished], error: StoreError) -> None:
         """Find the row that the store refuses, and let it alone fail."""
         if not batch:
-            self._tallies.clear()
+            self._counts.clear()
             log.error("statistics were refused and are dropped: %s", error)
         elif len(batch) > 1:
             middle = len(batch) // 2

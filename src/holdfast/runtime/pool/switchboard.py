@@ -204,7 +204,7 @@ class Switchboard:
                     self._end(assignment, outcome, orphaned=True)
             self.crew.buried(member)
             self.crew.fill()
-            self._desk.work.notify()
+            self._desk.announce()
         self._relay.gone(member)
         self._evidence.gone(member)
         os.close(member.output)
@@ -257,6 +257,7 @@ class Switchboard:
             with self._desk.lock:
                 for slot in message.slots:
                     self._desk.ended(slot, NotBegun())
+                self._desk.announce()
         elif isinstance(message, wire.Listen):
             self._relay.listens(member, message)
         elif isinstance(message, wire.Stacked):
@@ -287,6 +288,7 @@ class Switchboard:
                 if assignment.doomed is not None and member.kind == "process":
                     # It leaves after a task that it was told to end; nothing more is for it.
                     member.state = State.LEAVING
+            self._desk.announce()
             if (limit is not None and member.served >= limit) or member.state is State.LEAVING:
                 self.crew.retire(member)
 
