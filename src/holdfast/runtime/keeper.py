@@ -20,16 +20,23 @@ import time
 from collections.abc import Callable
 
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.lifecycle import Verb
+from holdfast.core.outcome import Change
+from holdfast.core.status import TaskStatus
 from holdfast.runtime.assignment import Assignment
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.outage import Outage
 from holdfast.store import leases
+from holdfast.store.op import Key
 from holdfast.store.protocol import Store
 
 log = logging.getLogger("holdfast.worker")
 
 _TICK = 0.25
 _CLEAN_EVERY = 1.0
+_REFUSED_PAUSE = 1.5
+"""Longer than the pauses between attempts to reach a server that refuses."""
+INTERRUPTED = Change(Verb.INTERRUPT, TaskStatus.PENDING)
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -60,6 +67,8 @@ class Keeper:
         self._renew_at = 0.0
         self._clean_at = 0.0
         self._given_up = False
+        self._asking_since: float | None = None
+        self._strange: dict[bytes, list[Key]] = {}
 
     def tick(self) -> float:
         """Renew, clean, or watch the time that is left."""
@@ -68,23 +77,48 @@ class Keeper:
             tokens = list(self._desk.tokens)
         if now >= self._renew_at or self._outage.is_on:
             self._renew(tokens, now)
-        self._judge()
         if now >= self._clean_at and not self._outage.is_on:
             self._clean()
             self._clean_at = now + _CLEAN_EVERY
         return _TICK
 
     def _renew(self, tokens: list[bytes], now: float) -> None:
+        self._asking_since = now
         try:
             kept = self._store.run(leases.renew(tokens, lease_us=self._desk.options.lease_us))
+            strangers = self._store.run(leases.covered(list(kept))) if kept else {}
         except StoreUnavailable as error:
             self._outage.noted(error)
             return
+        finally:
+            self._asking_since = None
         self._outage.over()
         self._renewed_at = now
         self._renew_at = now + self._lease / 3
         self._given_up = False
         self._drop(set(tokens) - kept)
+        self._disown(strangers)
+
+    def _disown(self, covered: dict[bytes, list[Key]]) -> None:
+        """Give back what carries a token of ours and is not known here.
+
+        There should be none. If an answer was lost in a way nobody thought of, this is what
+        keeps the task from being ours, and idle, for as long as this worker lives.
+        """
+        with self._desk.lock:
+            known = self._desk.known_keys()
+        for token, keys in covered.items():
+            unknown = [key for key in keys if key not in known]
+            if not unknown or unknown != self._strange.get(token):
+                # Twice in a row: between our two looks a task may have come or gone.
+                self._strange[token] = unknown
+                continue
+            log.warning("%d task(s) are ours but unknown here; they are given back", len(unknown))
+            try:
+                self._store.run(leases.give_up(token, INTERRUPTED, keys=unknown))
+            except StoreUnavailable as error:
+                self._outage.noted(error)
+        self._strange = {t: keys for t, keys in self._strange.items() if t in covered and keys}
 
     def _drop(self, lost: set[bytes]) -> None:
         if not lost:
@@ -102,13 +136,16 @@ class Keeper:
         for assignment in abandoned:
             self._stop_code(assignment)
 
-    def _judge(self) -> None:
-        """The store is away: may our code go on?"""
-        if not self._outage.is_on or self._given_up:
+    def judge(self) -> None:
+        """May our code go on? Asked by the watcher: this thread may be waiting for an answer."""
+        waiting = self._asking_since
+        patience = _REFUSED_PAUSE if self._outage.is_on else self._lease / 6
+        unanswered = waiting is not None and uptime() - waiting > patience
+        if self._given_up or not (self._outage.is_on or unanswered):
             return
         margin = min(self._desk.options.kill_grace + 1.0, self._lease / 3)
         left = self._lease - margin - (uptime() - self._renewed_at)
-        if self._outage.silent and left <= 0:
+        if (self._outage.silent or unanswered) and left <= 0:
             self._stop_all(
                 "the store has been silent for nearly a lease; running tasks are stopped, because "
                 "another worker may take them over"

@@ -121,6 +121,8 @@ class Supervisor:
             store, options, self._outage, promoted=lambda: self._claimer.rung(frozenset())
         )
         self._maintenance = Loop(maintenance, self._failed)
+        keeper = Keeper(store, self.desk, self._outage, stop_code=self._lost)
+        self._watcher.judge = keeper.judge
         duties: list[Duty] = [
             self._switchboard,
             self._watcher,
@@ -133,7 +135,7 @@ class Supervisor:
                 kill=self._kill,
                 put_off=self._maintenance.wake,
             ),
-            Keeper(store, self.desk, self._outage, stop_code=self._lost),
+            keeper,
             self._evidence,
             self._claimer,
             Wishes(store, self.desk, self._outage, stacks=self._stacks),

@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, monotonic_ns
 
@@ -50,10 +51,13 @@ class Watcher:
     def __init__(self, desk: Desk, crew: Crew) -> None:
         self._desk = desk
         self._crew = crew
+        self.judge: Callable[[], None] = lambda: None
+        """The keeper's question whether code may go on, which cannot wait for the keeper."""
         self._memory_at = 0.0
 
     def tick(self) -> float:
         """Look at everything that runs."""
+        self.judge()
         busy = False
         with self._desk.lock:
             self._crew.fill()

@@ -83,6 +83,16 @@ def renew(tokens: Sequence[bytes], *, lease_us: int) -> Steps[set[bytes]]:
     return {rows.uuid(row[0]) for row in found}
 
 
+@reads
+def covered(tokens: Sequence[bytes]) -> Steps[dict[bytes, list[Key]]]:
+    """The tasks that still carry each of these tokens."""
+    found = yield Statement("covered", {"tokens": Uuids(tokens)})
+    tasks: dict[bytes, list[Key]] = {}
+    for token, key in found:
+        tasks.setdefault(rows.uuid(token), []).append(_key(key))
+    return tasks
+
+
 @alone
 def clean(tokens: Sequence[bytes]) -> Steps[int]:
     """Delete the leases of batches whose tasks have all ended durably."""
