@@ -1,6 +1,6 @@
 """One live task per key.
 
-Owns the `Unique` option and the slot it occupies: a hash that at most one task which has
+Owns the `Unique` option and the slot it occupies: a text that at most one task which has
 not ended may hold. Keeping it so is the database's part.
 """
 
@@ -52,12 +52,12 @@ class Unique:
 
 
 def slot(task_name: str, args_json: str, kwargs_json: str, key: str | None = None) -> str:
-    """The slot of a call: 64 hex digits, of the key if there is one, else of the arguments."""
+    """The slot of a call: its task and its key, for people to read, or a hash of its arguments."""
     if key is not None:
-        held = to_json(["key", task_name, key])
-    else:
-        # The order of keyword arguments and of dict keys must not make another slot.
-        held = to_json(["call", task_name, canonical(args_json), canonical(kwargs_json)])
+        # A task's name has no space in it, so this names one task and one key.
+        return f"{task_name} {key}"
+    # The order of keyword arguments and of dict keys must not make another slot.
+    held = to_json(["call", task_name, canonical(args_json), canonical(kwargs_json)])
     return sha256(held.encode()).hexdigest()
 
 

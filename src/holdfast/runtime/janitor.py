@@ -1,6 +1,6 @@
-"""The janitor: retention, a page at a time.
+"""The janitor: retention and audit, a page at a time.
 
-Owns the walk over old tasks. It is never in a hurry: one small page per tick, an hour
+Owns the walk over all tasks. It is never in a hurry: one small page per tick, an hour
 between walks, and any worker's walk is as good as another's.
 """
 
@@ -12,7 +12,7 @@ import random
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.outage import Outage
-from holdfast.store import evidence, retention, timing
+from holdfast.store import evidence, leases, retention, timing
 from holdfast.store.op import Key
 from holdfast.store.protocol import Store
 
@@ -59,9 +59,9 @@ class Janitor:
             keep = self._keep.keep_us(name)
             return None if keep is None else now - keep
 
-        page = retention.prune(
-            self._after or retention.START, before=before("tasks"), dead_before=before("dead")
-        )
+        after = self._after or retention.START
+        self._audit(after)
+        page = retention.prune(after, before=before("tasks"), dead_before=before("dead"))
         done = self._store.run(page)
         self._after = done.next
         if done.next is not None:
@@ -73,6 +73,16 @@ class Janitor:
                 pass
             self._store.run(retention.prune_workers(before=snapshots))
         return _BETWEEN_WALKS * random.uniform(0.9, 1.1)
+
+    def _audit(self, after: bytes) -> None:
+        found = self._store.run(leases.audit(after))
+        if found.adopted or found.stuck:
+            log.error(
+                "the audit found %d task(s) in flight without a lease and %d that waited for "
+                "nothing; they are recovered. This should not happen: please report it",
+                found.adopted,
+                found.stuck,
+            )
 
     def _forget_logs(self, before: int | None) -> None:
         after: Key | None = None

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from holdfast.core import option
 from holdfast.core.errors import ConfigError
 from holdfast.core.retention import Retention
+from holdfast.store.claims import MAX_TASKS_PER_LEASE
 
-MAX_BATCH = 500
-"""Tasks of one claim at the most; a lease row holds no more."""
+MAX_BATCH = MAX_TASKS_PER_LEASE
+"""Tasks of one claim at the most."""
 
 
 @dataclass(frozen=True, slots=True)

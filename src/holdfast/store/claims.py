@@ -41,6 +41,9 @@ from holdfast.store.op import (
     writes,
 )
 
+MAX_TASKS_PER_LEASE = 500
+"""Also the most that one claim takes."""
+
 
 class Begin(NamedTuple):
     """A claimed task and the process that is to run it."""
@@ -86,7 +89,7 @@ def claim(
             "worker_id": worker_id,
             "queue_name": queue,
             "known": Texts(known),
-            "wanted": wanted,
+            "wanted": min(wanted, MAX_TASKS_PER_LEASE),
             "lease_us": lease_us,
             **_after(after),
         },

@@ -145,6 +145,17 @@ def _skip(children: dict[bytes, Waiting], failed_above: set[bytes]) -> Steps[lis
     return skipped
 
 
+def settle(ids: Sequence[bytes]) -> Steps[None]:
+    """Do what the counts of WAITING tasks already say: unblock or skip them."""
+    children = yield from count(dict.fromkeys(ids, (0, 0)))
+    queues: set[str] = set()
+    yield from unblock((child for child, state in children.items() if state.may_run), queues)
+    skipped = yield from _skip(children, set(children))
+    if queues:
+        yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+    yield from resolve(skipped)
+
+
 @writes
 def hold(workflow_id: bytes) -> Steps[int]:
     """Pause the steps of a workflow that have not begun; how many were not paused before.

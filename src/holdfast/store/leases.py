@@ -21,11 +21,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.core.outcome import Change
 from holdfast.core.records import LOST
 from holdfast.core.status import TaskStatus
-from holdfast.store import rows
+from holdfast.store import dependents, rows
 from holdfast.store.claims import Hold, lockable, release
 from holdfast.store.finish import Ending, end_steps
 from holdfast.store.op import (
@@ -43,7 +44,6 @@ from holdfast.store.op import (
 
 log = logging.getLogger("holdfast.store")
 
-MAX_TASKS_PER_LEASE = 500
 _MAINTAINED = "maintained_at"
 _QUIET_UNTIL = "recover_after"
 
@@ -196,6 +196,41 @@ def give_up(
     if keys is None:
         yield Statement("clean_leases", {"tokens": Uuids([token])})
     return [hold.key for hold in holds] + [ending.key for ending in endings]
+
+
+class Audited(NamedTuple):
+    """One page of the audit."""
+
+    adopted: int
+    """Tasks in flight that no lease row covered, and that now have an expired one."""
+    stuck: int
+    """WAITING tasks with nothing open; they have been unblocked or skipped."""
+    next: bytes | None
+    """Where the next page starts; None when the walk is over."""
+
+
+@writes
+def audit(after: bytes = bytes(16), *, page: int = 500) -> Steps[Audited]:
+    """Walk one page of `tasks` and mend what no verb leaves behind.
+
+    A task in flight whose lease row is gone would never be recovered: it is given a lease
+    that has expired, so the reaper finds it. A WAITING task whose edges are all resolved
+    would wait for ever: what its counts say is done.
+    """
+    found = yield Statement("audit", {"after": after, "page": page})
+    orphans: dict[bytes, list[Key]] = {}
+    stuck: list[bytes] = []
+    for key, id, status, token, orphaned, idle in found:
+        if orphaned and status in (TaskStatus.CLAIMED, TaskStatus.RUNNING):
+            orphans.setdefault(rows.uuid(token), []).append(_key(key))
+        elif idle:
+            stuck.append(rows.uuid(id))
+    for token, keys in orphans.items():
+        yield Statement("adopt", {"token": token, "keys": Keys(keys)})
+    if stuck:
+        yield from dependents.settle(stuck)
+    last = rows.uuid(found[-1][1]) if len(found) == page else None
+    return Audited(sum(map(len, orphans.values())), len(stuck), last)
 
 
 def _decided(

@@ -82,9 +82,8 @@ def qualify(source: str, schema: str | None) -> str:
 def compile_postgres(source: str, schema: str | None) -> str:
     """Turn our notation into psycopg's.
 
-    `:now` becomes a scalar subquery over `holdfast_now()`. The subquery makes it an
-    InitPlan, evaluated once and usable as an index condition; a bare call to a
-    volatile function is neither.
+    `:now` becomes a scalar subquery over `holdfast_now()`: an InitPlan, evaluated once, and
+    usable as an index condition whatever the planner knows of the function.
     """
 
     def parameter(found: re.Match[str]) -> str:

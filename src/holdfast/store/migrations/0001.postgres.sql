@@ -6,8 +6,10 @@
 -- takes heap-only updates from 92 % to none. No foreign key points at holdfast_tasks: it costs a
 -- quarter of every finish; prune and delete remove the rows of a task with the task.
 
-CREATE FUNCTION holdfast_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE
-AS 'SELECT clock_timestamp()';
+-- The time of the statement, not of the transaction (which may be old) and not of the moment
+-- (which would give the columns of one row different times).
+CREATE FUNCTION holdfast_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
+AS 'SELECT statement_timestamp()';
 
 CREATE TABLE holdfast_tasks (
     id                   uuid PRIMARY KEY,
