@@ -178,7 +178,7 @@ class Form:
             self._tags,
             due.delay_us,
             due.run_at,
-            self._good_until if self._good_for_us is None else self._deadline(now),
+            self._good_until,
             self._good_for_us,
             self._max_retries,
             key or unique_slot,
@@ -197,10 +197,6 @@ class Form:
     def _begins(self, now: int) -> int:
         run_at = self._due.run_at
         return now + (self._due.delay_us or 0) if run_at is None else run_at
-
-    def _deadline(self, now: int) -> int:
-        # Counted from when it may run; a step of a workflow counts anew when it is unblocked.
-        return self._begins(now) + (self._good_for_us or 0)
 
     def _check_times(self, good_until: int, now: int) -> None:
         until = f"good_until={from_us(good_until).isoformat()}"

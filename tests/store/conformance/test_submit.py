@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.identity import new_id
-from holdfast.core.records import Submission, SubmitAnswer
+from holdfast.core.records import Edge, Submission, SubmitAnswer
 from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
+from holdfast.store.inspect import tasks_by_id
+from holdfast.store.submit import submit
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import submission
 
@@ -148,3 +150,20 @@ def test_a_send_that_is_repeated_after_a_delete_makes_a_new_task(lab: Lab) -> No
     lab.sql("DELETE FROM holdfast_tasks WHERE id = :id", id=case.id)
     (answer,) = lab.submit(submission(id=case.id))
     assert answer.answer is SubmitAnswer.CREATED
+
+
+def test_good_for_counts_from_when_it_may_run_by_the_databases_clock(lab: Lab) -> None:
+    now = submission(good_for_us=5_000_000)
+    later = submission(good_for_us=5_000_000, delay_us=60_000_000)
+    waiting = submission(
+        good_for_us=5_000_000,
+        workflow_id=bytes(16),
+        depends_on=[Edge(now.id)],
+    )
+    lab.run(submit([now, later]))
+    lab.run(submit([waiting]))
+    found = lab.run(tasks_by_id([now.id, later.id, waiting.id]))
+    at = found[now.id].created_at
+    assert found[now.id].good_until == found[now.id].expire_at == at + 5_000_000
+    assert found[later.id].good_until == found[later.id].expire_at == at + 65_000_000
+    assert found[waiting.id].good_until is None

@@ -11,7 +11,7 @@ WITH created AS (
     )
     SELECT
         id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
-        enqueue_sha, sent_at, now, now, run_at, good_until, good_for_us, good_until,
+        enqueue_sha, sent_at, now, now, run_at, deadline.at, good_for_us, deadline.at,
         max_retries, unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
         root_id, schedule_name, schedule_tick, trace_context,
         CASE WHEN waiting THEN 'WAITING' WHEN run_at > now THEN 'SCHEDULED' ELSE 'PENDING' END,
@@ -41,7 +41,16 @@ WITH created AS (
                 schedule_name, schedule_tick, trace_context
             ),
             (SELECT :now AS now) AS clock
-    ) AS given
+    ) AS given,
+    LATERAL (
+        SELECT coalesce(
+            good_until,
+            CASE
+                WHEN NOT waiting
+                THEN greatest(run_at, now) + good_for_us * interval '1 microsecond'
+            END
+        ) AS at
+    ) AS deadline
     ON CONFLICT DO NOTHING
     RETURNING id
 )

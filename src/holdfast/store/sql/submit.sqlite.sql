@@ -11,8 +11,17 @@ INSERT INTO holdfast_tasks (
 )
 VALUES (
     :id, :task_name, :version, :queue_name, :priority, :args, :kwargs, :task_options, :tags,
-    :enqueue_sha, :sent_at, :now, :now, ifnull(:now + :delay_us, :asked_at), :good_until,
-    :good_for_us, :good_until, :max_retries, :unique_key, :unique_slot, :workflow_id,
+    :enqueue_sha, :sent_at, :now, :now, ifnull(:now + :delay_us, :asked_at),
+    CASE
+        WHEN :good_for_us IS NULL OR :deps_open > 0 OR :good_until IS NOT NULL THEN :good_until
+        ELSE max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now) + :good_for_us
+    END,
+    :good_for_us,
+    CASE
+        WHEN :good_for_us IS NULL OR :deps_open > 0 OR :good_until IS NOT NULL THEN :good_until
+        ELSE max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now) + :good_for_us
+    END,
+    :max_retries, :unique_key, :unique_slot, :workflow_id,
     :deps_needed, :deps_open, :parent_id, :root_id, :schedule_name, :schedule_tick, :trace_context,
     CASE
         WHEN :deps_open > 0 THEN 'WAITING'
