@@ -321,6 +321,16 @@ def test_a_signal_for_another_task_is_ignored(kid: Kid) -> None:
     assert kid.do("add", 1).result == "3"
 
 
+def test_an_end_that_comes_before_the_code_is_not_lost(plain: Nursery) -> None:
+    for _ in range(20):
+        kid = plain.fork()
+        order = job("sleep", 60)
+        kid.say(wire.Run([order]))
+        kid.doom(order)
+        assert kid.outcomes(1, seconds=10)[order.slot].kind == "cancelled"
+        assert kid.died().exit_code == EXIT_ENDED
+
+
 def test_a_task_cannot_keep_the_next_from_being_ended(kid: Kid) -> None:
     kid.do("take_sigterm")
     order = kid.begin("sleep", 60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -62,10 +63,11 @@ def test_output_that_is_not_wanted_belongs_to_nobody(kid: Kid) -> None:
 
 def test_a_task_is_ended_and_its_neighbours_are_not(kid: Kid) -> None:
     first, second = kid.begin("t.spin"), kid.begin("t.spin")
+    kid.until(lambda: "in thread_spin" in _stack(kid, first.slot))
     kid.say(wire.Cancel(first.slot, "timeout"))
     assert kid.outcomes(1)[first.slot].kind == "cancelled"
     assert kid.output(first) == b"cleaned up\n"
-    assert [begun.slot for begun in kid.board.begun()] == [second.slot]
+    kid.until(lambda: [begun.slot for begun in kid.board.begun()] == [second.slot])
     assert kid.do("t.add", 1, 2).result == "3"
     kid.say(wire.Cancel(second.slot, "cancel"))
     assert kid.outcomes(1)[second.slot].kind == "cancelled"
@@ -80,8 +82,9 @@ def test_a_task_may_return_when_asked_to_stop(kid: Kid) -> None:
 def test_an_end_that_comes_too_late_hits_nobody(kid: Kid) -> None:
     for _ in range(300):
         order = job("t.sleep", 0.0)
-        kid.say(wire.Run([order]), wire.Cancel(order.slot, "cancel"))
-        kid.outcomes(1)
+        kid.say(wire.Run([order]))
+        kid.say(wire.Cancel(order.slot, "cancel"))
+        kid.until(partial(_has_ended, kid, order.slot))
     assert kid.do("t.add", 1, 2).result == "3"
     kid.say(wire.Leave())
     assert kid.died().exit_code == 0, "no lane was lost"
@@ -89,11 +92,30 @@ def test_an_end_that_comes_too_late_hits_nobody(kid: Kid) -> None:
 
 def test_the_stack_of_a_running_task(kid: Kid) -> None:
     order = kid.begin("t.spin")
+    kid.until(lambda: "in thread_spin" in _stack(kid, order.slot))
     kid.say(wire.Stack(5, order.slot))
     answer = kid.hear(wire.Stacked)
     assert answer.ticket == 5
-    assert "in thread_spin" in answer.text
     assert answer.text.splitlines()[0].endswith("in thread_spin")
+
+
+def _stack(kid: Kid, slot: int) -> str:
+    kid.say(wire.Stack(1, slot))
+    return kid.hear(wire.Stacked).text
+
+
+def test_an_end_that_comes_before_the_code_is_not_lost(kid: Kid) -> None:
+    for _ in range(100):
+        order = job("t.spin")
+        kid.say(wire.Run([order]), wire.Cancel(order.slot, "cancel"))
+        kid.until(partial(_has_ended, kid, order.slot))
+
+
+def _has_ended(kid: Kid, slot: int) -> bool:
+    """Whether a task was ended, or taken back before it began."""
+    outcomes = [o for done in kid.heard(wire.Done) for o in done.outcomes]
+    withdrawn = [s for message in kid.heard(wire.Withdrawn) for s in message.slots]
+    return slot in withdrawn or any(o.slot == slot for o in outcomes)
 
 
 def test_leave_waits_for_what_runs(kid: Kid) -> None:

@@ -180,7 +180,9 @@ class Kid:
     def do_all(self, jobs: Sequence[Job], *, seconds: float = PATIENCE) -> list[wire.Outcome]:
         """Run these jobs and wait for their outcomes, in the order of the jobs."""
         self.say(wire.Run(list(jobs)))
-        found = self.outcomes(len(jobs), seconds=seconds)
+        found: dict[int, wire.Outcome] = {}
+        while not all(order.slot in found for order in jobs):
+            found.update(self.outcomes(1, seconds=seconds))
         return [found[order.slot] for order in jobs]
 
     def begin(self, name: str, *args: Any, **fields: Any) -> Job:

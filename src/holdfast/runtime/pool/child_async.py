@@ -199,6 +199,8 @@ class AsyncChild:
         if run is not None and run.task is not None:
             run.why = run.why or why
             run.task.cancel()
+        elif slot in self._pending:
+            self._withdraw([slot])
 
     def _tell(self, message: Tell) -> None:
         # Kept: the loop itself holds tasks only weakly.

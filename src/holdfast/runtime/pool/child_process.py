@@ -42,6 +42,7 @@ from holdfast.runtime.wire import (
     Stack,
     Stacked,
     Tell,
+    Why,
     Withdraw,
     Withdrawn,
 )
@@ -60,6 +61,8 @@ class ProcessChild:
         self._inbox: SimpleQueue[list[Job] | Tell | None] = SimpleQueue()
         self._pending: dict[int, Job] = {}
         self._context: TaskContext | None = None
+        self._stopped = 0
+        """The last task that was asked to stop by itself."""
         self._plain = contextvars.copy_context()
         self._meter = Meter()
         self._outcomes: list[Outcome] = []
@@ -67,6 +70,8 @@ class ProcessChild:
         self._slot = 0
         """Whose code may be ended: not 0 exactly while it runs."""
         self._ended_slot = 0
+        self._doomed: tuple[int, Why] = (0, "cancel")
+        """What the last SIGTERM was for, if that was not running: it may be about to."""
         self._marked = 0
         self._main = threading.get_ident()
 
@@ -115,6 +120,8 @@ class ProcessChild:
             self._marked = speaker
         seat.board.begin(0, slot, begun_ns)
         context = self._context = TaskContext(seat, plan.definition, job, begun_ns)
+        if self._stopped == slot:
+            context.stop()
         verdict = self._run_code(plan, job, context)
         run_ns = monotonic_ns() - begun_ns
         if seat.link.severed:
@@ -132,6 +139,8 @@ class ProcessChild:
         inside = self._plain.copy()
         try:
             self._slot = job.slot
+            if self._doomed[0] == job.slot:
+                self._end_code(*self._doomed)
             verdict = inside.run(perform, plan, job, context, hooks.call)
             self._slot = 0
         except Ended as signalled:
@@ -160,9 +169,15 @@ class ProcessChild:
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
         doomed, why = self._seat.board.doomed()
-        if not doomed or doomed != self._slot or doomed == self._ended_slot:
-            return
-        self._ended_slot = doomed
+        if doomed != self._slot:
+            self._doomed = doomed, why
+        elif doomed and doomed != self._ended_slot:
+            self._end_code(doomed, why)
+
+    def _end_code(self, slot: int, why: Why) -> None:
+        self._ended_slot = slot
+        if self._context is not None:
+            self._context.stop()
         if self._seat.link.busy:
             self._seat.link.postponed = Ended(why)
             return
@@ -179,9 +194,7 @@ class ProcessChild:
             case Withdraw(slots):
                 self._withdraw(slots)
             case Cancel(slot):
-                context = self._context
-                if context is not None and context.slot == slot:
-                    context.stop()
+                self._stop(slot)
             case Stack(ticket, slot):
                 self._seat.link.send(Stacked(ticket, self._stack(slot)))
             case Answer() | Rang():
@@ -191,6 +204,15 @@ class ProcessChild:
             case Leave():
                 self._withdraw(list(self._pending))
                 self._inbox.put(None)
+
+    def _stop(self, slot: int) -> None:
+        # Noted first: a context that is made at this moment looks here.
+        self._stopped = slot
+        context = self._context
+        if context is not None and context.slot == slot:
+            context.stop()
+        elif slot in self._pending:
+            self._withdraw([slot])
 
     def _withdraw(self, slots: list[int]) -> None:
         taken = [slot for slot in slots if self._pending.pop(slot, None) is not None]

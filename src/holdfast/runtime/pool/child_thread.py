@@ -75,6 +75,8 @@ class ThreadChild:
             case Withdraw(slots):
                 self._withdraw(slots)
             case Cancel(slot, why):
+                if slot in self._pending:
+                    self._withdraw([slot])
                 for lane in self._lanes:
                     lane.end(slot, why)
             case Stack(ticket, slot):
@@ -113,6 +115,8 @@ class _Lane:
         self._lock = threading.Lock()
         self._context: TaskContext | None = None
         self._why: Why | None = None
+        self._taken = 0
+        """Whose turn it is, from before it leaves the pending ones until it has ended."""
         self.slot = 0
         """Whose code may be ended: not 0 exactly while it runs."""
         self.thread = threading.Thread(
@@ -122,12 +126,13 @@ class _Lane:
     def end(self, slot: int, why: Why) -> None:
         """Have the code of this slot ended, if it runs here (the link's thread)."""
         with self._lock:
-            if self.slot != slot or self._why is not None:
+            if self._taken != slot or self._why is not None:
                 return
             self._why = why
             if self._context is not None:
                 self._context.stop()
-            _throw(self.thread, Ended)
+            if self.slot == slot:
+                _throw(self.thread, Ended)
 
     def _run(self) -> None:
         while True:
@@ -136,8 +141,12 @@ class _Lane:
                 return
             if isinstance(work, Tell):
                 self._seat.tell(work)
-            elif self._pending.pop(work.slot, None) is not None:
+                continue
+            with self._lock:
+                self._taken, self._why = work.slot, None
+            if self._pending.pop(work.slot, None) is not None:
                 self._do(work)
+            self._taken = 0
 
     def _do(self, job: Job) -> None:
         seat, slot = self._seat, job.slot
@@ -161,10 +170,9 @@ class _Lane:
     def _run_code(self, plan: Plan, job: Job, context: TaskContext) -> Verdict:
         inside = contextvars.copy_context()
         verdict: Verdict | None = None
-        self._open(context)
         try:
-            self.slot = job.slot
-            verdict = inside.run(perform, plan, job, context, hooks.call)
+            if self._open(context):
+                verdict = inside.run(perform, plan, job, context, hooks.call)
             self._shut()
         except Ended:
             self._shut()
@@ -173,8 +181,14 @@ class _Lane:
             inside.run(child_run.after, plan, job, (), {}, verdict, hooks.call)
         return verdict
 
-    def _open(self, context: TaskContext) -> None:
-        self._context, self._why = context, None
+    def _open(self, context: TaskContext) -> bool:
+        """From here on the code may be ended; False if it was to end before it began."""
+        with self._lock:
+            if self._why is not None:
+                return False
+            self._context = context
+            self.slot = context.slot
+            return True
 
     def _shut(self) -> None:
         """From here on nothing is thrown at this thread; what is on its way is caught."""
