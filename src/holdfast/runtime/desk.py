@@ -28,7 +28,7 @@ from holdfast.runtime.assignment import Assignment, Finished
 from holdfast.runtime.costs import LEAST_US, WINDOW_US, Costs
 from holdfast.runtime.options import MAX_BATCH, WorkerOptions
 from holdfast.runtime.pool.member import Member, State
-from holdfast.runtime.wire import Kind, KnownTask
+from holdfast.runtime.wire import KINDS, Kind, KnownTask
 from holdfast.store.evidence import LogPart, TaskNote
 from holdfast.store.op import Key
 
@@ -177,7 +177,7 @@ class Desk:
     def appetite(self) -> dict[Kind, int]:
         """How many more tasks to claim for each kind of child."""
         found: dict[Kind, int] = {}
-        for kind in {m.kind for m in self.members.values()}:
+        for kind in KINDS:
             wanted = self._appetite_of(kind)
             if wanted > 0:
                 found[kind] = wanted

@@ -29,7 +29,7 @@ class Source:
     def __init__(self, choice: QueueChoice, tasks: Sequence[KnownTask]) -> None:
         self.choice = choice
         self.queue = choice.name
-        self.kind = tasks[0].kind
+        self.kind: Kind = tasks[0].kind
         self.names = [known_name(task.name, task.version) for task in tasks]
         """What a claim may take."""
         self.only = tasks[0] if tasks[0].max_concurrent is not None else None

@@ -24,6 +24,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 Kind: TypeAlias = Literal["process", "thread", "async"]
+KINDS: tuple[Kind, ...] = ("process", "thread", "async")
 Why: TypeAlias = Literal["cancel", "timeout", "silence", "shutdown", "lost"]
 """Why running code is ended: what its outcome will be decided from."""
 
