@@ -120,8 +120,8 @@ class Watcher:
         if member.kind != "process":
             member.say(Cancel(assignment.slot, why))
         elif member.pid is not None and member.state is not State.DEAD:
-            # A task that has not begun is taken back; whichever of the two comes first wins.
-            member.say(Withdraw([assignment.slot]))
+            # One that has not begun is taken back; one that runs sees `cancel_requested` too.
+            member.say(Cancel(assignment.slot, why))
             member.board.doom(assignment.slot, why)
             _signal(member.pid, signal.SIGTERM)
 
