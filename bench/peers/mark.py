@@ -21,16 +21,17 @@ class _File:
     """The file of this process; opened by the first task, and again after a fork."""
 
     def __init__(self) -> None:
-        self._pid = 0
         self._descriptor = -1
+        os.register_at_fork(after_in_child=self._forget)
 
     def write(self, data: bytes) -> None:
-        pid = os.getpid()
-        if pid != self._pid:
-            path = Path(os.environ[FOLDER]) / str(pid)
+        if self._descriptor < 0:
+            path = Path(os.environ[FOLDER]) / str(os.getpid())
             self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            self._pid = pid
         os.write(self._descriptor, data)
+
+    def _forget(self) -> None:
+        self._descriptor = -1
 
 
 _file = _File()

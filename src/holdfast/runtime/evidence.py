@@ -64,15 +64,18 @@ class Evidence:
 
     # --- what is heard (switchboard) -------------------------------------------------------
 
-    def printed(self, member: Member, data: bytes) -> None:
-        """A process child wrote into its pipe."""
+    def printed(self, member: Member, data: bytes) -> bool:
+        """A process child wrote into its pipe; whether it was more than markers."""
         splitter = self._splitters.get(member.number)
         if splitter is None:
             splitter = self._splitters[member.number] = Splitter(member.nonce)
+        anything = False
         for slot, piece in splitter.feed(data):
+            anything = True
             assignment = self._desk.assignments.get(slot)
             if assignment is not None:
                 self.said(assignment, piece)
+        return anything
 
     def said(self, assignment: Assignment, data: bytes) -> None:
         """A task printed."""

@@ -11,6 +11,7 @@ import logging
 import os
 import selectors
 from collections.abc import Callable
+from time import monotonic
 from typing import Protocol
 
 from holdfast.core.failure import decode_error
@@ -40,12 +41,14 @@ from holdfast.store.evidence import LogPart, TaskNote
 log = logging.getLogger("holdfast.worker")
 
 _CHUNK = 256 * 1024
+_LONGEST_WAIT = 1.0
+_REST = 0.05
 
 
 class Evidence(Protocol):
     """Where output and notes of running tasks go."""
 
-    def printed(self, member: Member, data: bytes) -> None: ...
+    def printed(self, member: Member, data: bytes) -> bool: ...
     def said(self, assignment: Assignment, data: bytes) -> None: ...
     def noted(self, assignment: Assignment, note: wire.Note) -> None: ...
     def close(self, assignment: Assignment) -> tuple[TaskNote | None, LogPart | None]: ...
@@ -88,6 +91,7 @@ class Switchboard:
         self._selector.register(self._bell, selectors.EVENT_READ, None)
         self._unflushed: set[Member] = set()
         self._newcomers: list[Member] = []
+        self._resting: dict[Member, float] = {}
         self.crew: Crew
 
     def attach(self, crew: Crew) -> None:
@@ -122,7 +126,7 @@ class Switchboard:
 
     def tick(self) -> float:
         """Wait for something to read, and read it."""
-        for key, _ in self._selector.select(1.0):
+        for key, _ in self._selector.select(self._wake_resting()):
             if key.data is None:
                 self._drain_bell()
             elif key.data == "template":
@@ -137,6 +141,29 @@ class Switchboard:
         self._flush()
         return 0.0
 
+    def _rest(self, member: Member) -> None:
+        """Do not listen to a pipe for a while that holds markers only.
+
+        Each short task writes one; to be woken for every one would cost more than the task.
+        """
+        if member not in self._resting and member.state is not State.DEAD:
+            self._unregister(member.output)
+            self._resting[member] = monotonic() + _REST
+
+    def _wake_resting(self) -> float:
+        """Listen again to pipes that have rested; seconds until the next has."""
+        if not self._resting:
+            return _LONGEST_WAIT
+        now = monotonic()
+        for member, until in list(self._resting.items()):
+            if until <= now:
+                del self._resting[member]
+                self._listen(member)
+        return max(0.0, min(self._resting.values(), default=now + _LONGEST_WAIT) - now)
+
+    def _listen(self, member: Member) -> None:
+        self._selector.register(member.output, selectors.EVENT_READ, (member, "output"))
+
     def _drain_bell(self) -> None:
         try:
             while os.read(self._bell, 4096):
@@ -149,7 +176,7 @@ class Switchboard:
             member = self._newcomers.pop()
             if member.state is not State.DEAD:
                 self._selector.register(member.sock, selectors.EVENT_READ, (member, "socket"))
-                self._selector.register(member.output, selectors.EVENT_READ, (member, "output"))
+                self._listen(member)
 
     def _flush(self) -> None:
         for member in list(self._unflushed):
@@ -190,11 +217,9 @@ class Switchboard:
         """A child is dead and reaped: what it had in hand ends, each task in its own way."""
         self._hear(member)
         self._read_output(member)
-        for fileno in (member.sock, member.output):
-            try:
-                self._selector.unregister(fileno)
-            except (KeyError, ValueError):
-                pass
+        self._resting.pop(member, None)
+        self._unregister(member.sock)
+        self._unregister(member.output)
         with self._desk.lock:
             begun = {entry.slot for entry in member.board.begun()}
             member.state = State.DEAD
@@ -324,9 +349,11 @@ class Switchboard:
             except OSError:
                 data = b""
             if not data:
+                self._resting.pop(member, None)
                 self._unregister(member.output)
                 return
-            self._evidence.printed(member, data)
+            if not self._evidence.printed(member, data):
+                self._rest(member)
             if len(data) < 4096:
                 return
 
