@@ -23,6 +23,14 @@ def step(number: int, seconds: float = 0.0) -> int:
     return number
 
 
+@app.task("quick", max_crashes=5)
+def quick(number: int, dies: bool = False) -> int:
+    note("begun", number, current_task().attempt)
+    if dies and current_task().attempt == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
 @app.task("held", max_crashes=50)
 def held(name: str) -> str:
     gate(name)
