@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-import subprocess
-import sys
 import time
 
 from holdfast import Holdfast, current_task
@@ -44,39 +42,3 @@ def at_the_gil(name: str, seconds: float) -> str:
     # PyDLL keeps the interpreter's lock: no Python code of this process runs meanwhile.
     ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))
     return name
-
-
-@app.task("deaf-to-signals", timeout=1)
-def deaf_to_signals() -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP})
-    while True:
-        time.sleep(1)
-
-
-@app.task("leaves-a-process")
-def leaves_a_process() -> int:
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    return process.pid
-
-
-@app.task("closes-everything")
-def closes_everything() -> None:
-    os.closerange(0, 1024)
-
-
-@app.task("prints")
-def prints(megabytes: int) -> str:
-    line = "x" * 1023 + "\n"
-    for _ in range(megabytes * 1024):
-        sys.stdout.write(line)
-    return "printed"
-
-
-class Awkward(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError("no words")
-
-
-@app.task("awkward")
-def awkward() -> None:
-    raise Awkward
