@@ -58,6 +58,8 @@ def run(name: str, command: list[str]) -> Finished:
         "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
         # A newer pyright must not turn a green commit red.
         "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1",
+        # Both test processes must collect the same tests in the same order.
+        "PYTHONHASHSEED": "0",
     }
     began = time.monotonic()
     status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
