@@ -6,10 +6,11 @@ end in the same state, column for column, in every table of a task's life.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant
@@ -27,6 +28,9 @@ from tests.model.verdict import SECOND
 from tests.support.stores import MORNING
 
 T = TypeVar("T")
+
+Move: TypeAlias = tuple[TaskStatus | None, TaskStatus | None]
+"""From where to where; None: there is no such task."""
 
 QUEUES = ("a", "b")
 NAMES = ("t", "u")
@@ -52,6 +56,8 @@ class Machine(RuleBasedStateMachine):
     """The model, both engines, and what rules need to act on them alike."""
 
     open_sides: Callable[[ExitStack], Sequence[Side]]
+    seen: ClassVar[Counter[Move]]
+    """From where to where tasks have gone, over all examples."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,6 +67,7 @@ class Machine(RuleBasedStateMachine):
         self.sent: dict[bytes, Submission] = {}
         self.claims: list[Claim] = []
         self.made = 0
+        self._before: dict[bytes, TaskStatus] = {}
 
     def teardown(self) -> None:
         self.closing.close()
@@ -73,6 +80,13 @@ class Machine(RuleBasedStateMachine):
             if found != expected:
                 lines = difference(expected, found)
                 raise AssertionError("\n  ".join([f"{side.name} differs:", *lines]))
+
+    @invariant()
+    def note_moves(self) -> None:
+        now = {id: task["status"] for id, task in self.model.tasks.items()}
+        ids = now.keys() | self._before.keys()
+        self.seen.update((self._before.get(id), now.get(id)) for id in ids)
+        self._before = now
 
     # What rules share
 

@@ -16,6 +16,7 @@ from tests.model.machine import (
     Machine,
     flags,
     known_names,
+    pick,
     picks,
     queue_names,
     seconds,
@@ -32,12 +33,35 @@ class Operating(Machine):
 
     @rule(by=st.sampled_from((0.000001, 1, 4, 12, 65)))
     def advance(self, by: float) -> None:
+        self.let_pass(by)
+
+    @precondition(lambda self: self.coming())
+    @rule(picked=pick, then=st.sampled_from(("promote", "expire", "nothing")))
+    def await_something(self, picked: int, then: str) -> None:
+        """Let the time of a delay, of a task's good_until or of a lease come."""
+        times = self.coming()
+        self.let_pass((times[picked % len(times)] - self.model.now + 1) / SECOND)
+        if then == "promote":
+            self.promote_all()
+        elif then == "expire":
+            self.expire_all()
+
+    def coming(self) -> list[int]:
+        times = [lease["expires_at"] for lease in self.model.leases.values()]
+        for task in self.model.tasks.values():
+            times += [at for at in (task["due_at"], task["expire_at"]) if at is not None]
+        return sorted(at for at in times if at >= self.model.now)
+
+    def let_pass(self, by: float) -> None:
         for side in self.sides:
             self.model.now = side.lab.clock.advance(by)
 
     @precondition(lambda self: self.there_is(SCHEDULED))
     @rule()
     def promote(self) -> None:
+        self.promote_all()
+
+    def promote_all(self) -> None:
         self.ids_of(self.model.promote(), lambda side: timing.promote())
 
     @precondition(lambda self: self.there_is(SCHEDULED))
@@ -49,11 +73,17 @@ class Operating(Machine):
     @precondition(lambda self: any(task["expire_at"] for task in self.model.tasks.values()))
     @rule()
     def expire(self) -> None:
+        self.expire_all()
+
+    def expire_all(self) -> None:
         self.ids_of(self.model.expire(), lambda side: timing.expire())
 
     @precondition(lambda self: self.there_is(PENDING))
     @rule(queue=queue_names, known=known_names, age=st.sampled_from((-1, 5, 5)))
     def drop(self, queue: str, known: Sequence[str], age: int) -> None:
+        self.drop_all(queue, known, age)
+
+    def drop_all(self, queue: str, known: Sequence[str], age: int) -> None:
         before = self.model.now - age * SECOND
         self.ids_of(
             self.model.drop(queue, known, before),
@@ -63,15 +93,16 @@ class Operating(Machine):
     @precondition(lambda self: self.there_is(*OPEN))
     @rule(picked=picks)
     def cancel(self, picked: list[int]) -> None:
-        ids = self.ids(picked, OPEN)
+        self.cancel_all(self.ids(picked, OPEN))
+
+    def cancel_all(self, ids: list[bytes]) -> None:
         self.both(self.model.cancel(ids), lambda side: cancel.cancel(ids))
 
     @precondition(lambda self: self.live(RUNNING))
     @rule(picked=picks)
     def request_cancel(self, picked: list[int]) -> None:
         """Of tasks that run: they go on until their worker hears of it."""
-        ids = [id for id, _ in self.some(self.live(RUNNING), picked)]
-        self.both(self.model.cancel(ids), lambda side: cancel.cancel(ids))
+        self.cancel_all([id for id, _ in self.some(self.live(RUNNING), picked)])
 
     @rule(queue=queue_names, by=st.sampled_from((None, "ada", "bob")))
     def pause(self, queue: str, by: str | None) -> None:
@@ -97,9 +128,20 @@ class Operating(Machine):
         good_for: int | None,
         at: int | None,
     ) -> None:
-        ids, now = self.ids(picked, RESUBMITTABLE), self.model.now
+        now = self.model.now
         run_at = at and now + at * SECOND
         good_until = good_for and now + good_for * SECOND
+        self.resubmit_all(self.ids(picked, RESUBMITTABLE), keep_retries, good_until, run_at)
+
+    @precondition(lambda self: self.there_is(*RESUBMITTABLE))
+    @rule(picked=picks)
+    def resubmit_for_later(self, picked: list[int]) -> None:
+        later = self.model.now + 9 * SECOND
+        self.resubmit_all(self.ids(picked, RESUBMITTABLE), False, None, later)
+
+    def resubmit_all(
+        self, ids: list[bytes], keep_retries: bool, good_until: int | None, run_at: int | None
+    ) -> None:
         expected: dict[bytes, bool] | None
         try:
             expected = self.model.resubmit(

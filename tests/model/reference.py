@@ -69,6 +69,8 @@ class Model(Runs):
         if edges:
             return task | {"status": WAITING, "enqueued_at": max(task["run_at"] or 0, self.now)}
         self.enqueue(task, task["run_at"])
+        if s.good_until is None and s.good_for_us is not None:
+            task["good_until"] = task["expire_at"] = task["enqueued_at"] + s.good_for_us
         return task
 
     def _answer(self, s: Submission, fresh: dict[bytes, Submission]) -> Submitted:

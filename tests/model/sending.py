@@ -39,12 +39,22 @@ class Sending(Machine):
         given = {"queue_name": queue, "priority": priority, "policy": policy, "good_for": good_for}
         self.submit_all(*(self.submission(task_name=name, **given) for _ in range(number)))
 
-    @rule(delay=st.sampled_from((0, 1, 20)), at=st.sampled_from((None, -5, 5)), good_for=seconds)
-    def submit_delayed(self, delay: int, at: int | None, good_for: int | None) -> None:
+    @rule(
+        delay=st.sampled_from((0, 1, 20)),
+        at=st.sampled_from((None, -5, 5)),
+        good_for=seconds,
+        from_then=flags,
+    )
+    def submit_delayed(
+        self, delay: int, at: int | None, good_for: int | None, from_then: bool
+    ) -> None:
         when: dict[str, int] = {"delay_us": delay * SECOND}
         if at is not None:
             when = {"run_at": self.model.now + at * SECOND}
-        self.submit_all(self.submission(good_for=good_for, **when))
+        if from_then and good_for is not None:
+            self.submit_all(self.submission(good_for_us=good_for * SECOND, **when))
+        else:
+            self.submit_all(self.submission(good_for=good_for, **when))
 
     @rule(
         slots=st.lists(st.sampled_from(("x", "y")), min_size=1, max_size=2),

@@ -115,7 +115,9 @@ class World:
         if task["status"] is not WAITING:
             return False
         if task["deps_needed"] <= 0:
-            self._unblock(task)
+            # While its workflow is paused, more of the others cannot make up for that.
+            if not self._is_held(child):
+                self._unblock(task)
         elif task["deps_needed"] > task["deps_open"]:
             failed = any(self._is_failure(self.tasks[parent]) for parent in failed_by)
             words = endings.UPSTREAM_FAILED if failed else endings.UPSTREAM_CANCELLED
