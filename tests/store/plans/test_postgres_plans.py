@@ -141,6 +141,15 @@ def test_candidates_are_locked_by_primary_key(plans: dict[str, list[Scan]]) -> N
     assert [scan.index for scan in looked_up] == ["holdfast_tasks_pkey"]
 
 
+@pytest.mark.parametrize("name", ["claim", "claim_horizon", "promote", "expire", "unknown_pending"])
+def test_what_comes_first_is_read_in_the_order_of_its_index(
+    plans: dict[str, list[Scan]], name: str
+) -> None:
+    """A bitmap has no order: the whole queue would be read and sorted for each claim."""
+    kinds = {scan.kind for scan in plans[name] if scan.of_tasks}
+    assert kinds <= {"Index Scan", "Index Only Scan"}
+
+
 def test_the_janitor_asks_for_workflows_one_by_one(plans: dict[str, list[Scan]]) -> None:
     found = [scan for scan in plans["prunable"] if not scan.of_tasks]
     assert [(scan.kind, scan.index) for scan in found] == [

@@ -110,6 +110,7 @@ def test_the_session_is_ours(store: PostgresStore) -> None:
         "enable_seqscan": "off",
         "enable_hashjoin": "off",
         "enable_mergejoin": "off",
+        "enable_bitmapscan": "off",
         "jit": "off",
         "statement_timeout": "30s",
         "lock_timeout": "10s",

@@ -43,6 +43,7 @@ _PLAN = {
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    "enable_bitmapscan": "off",
     "jit": "off",
 }
 
