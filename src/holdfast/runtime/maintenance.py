@@ -99,11 +99,11 @@ class Maintenance:
         gap_us = round(self._options.gap * 1_000_000)
         if not self._store.run(leases.count()):
             return
-        if not self._store.attempt(lambda: leases.may_recover(gap_us)):
-            return
         tried: list[bytes] = []
-        while True:
-            done = self._store.attempt(lambda: leases.recover(abandoned, tried=tried))
+        while self._store.attempt(lambda: leases.may_recover(gap_us)):
+            done = self._store.attempt(
+                lambda: leases.recover(abandoned, tried=tried, gap_us=gap_us)
+            )
             if done is None:
                 return
             tried.append(done.token)

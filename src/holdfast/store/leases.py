@@ -123,10 +123,18 @@ def may_recover(gap_us: int) -> Steps[bool]:
 
 @writes
 def recover(
-    decide: Callable[[Abandoned], Change], *, tried: Sequence[bytes] = ()
+    decide: Callable[[Abandoned], Change],
+    *,
+    tried: Sequence[bytes] = (),
+    gap_us: int | None = None,
 ) -> Steps[Recovery | None]:
-    """Take over one expired lease, if there is one (not among `tried`)."""
-    found = yield Statement("expired_lease", {"tried": Uuids(tried)})
+    """Take over one expired lease, if there is one (not among `tried`).
+
+    With `gap_us` it is asked once more, by the very statement that looks at the clock,
+    whether maintenance goes on: a reaper that was let in before the store stood still must
+    not find, when it goes on, that everybody's time has passed.
+    """
+    found = yield Statement("expired_lease", {"tried": Uuids(tried), "gap_us": gap_us})
     if not found:
         return None
     token, worker_id, task_ids = rows.uuid(found[0][0]), found[0][1], rows.keys(found[0][2])

@@ -291,6 +291,18 @@ def test_after_a_gap_live_workers_renew_first(lab: Lab) -> None:
     assert lab.run(leases.may_recover(GAP))
 
 
+def test_a_reaper_that_was_let_in_before_the_gap_recovers_nothing_after_it(lab: Lab) -> None:
+    lab.running()
+    assert lab.run(leases.may_recover(GAP))
+    # Here the store stands still, for everybody, and for longer than a lease.
+    lab.clock.advance(LEASE + GAP / SECOND)
+    assert lab.run(leases.recover(crashed, gap_us=GAP)) is None
+    assert not lab.run(leases.may_recover(GAP))
+    lab.clock.advance(GAP / SECOND)
+    assert lab.run(leases.may_recover(GAP))
+    assert lab.run(leases.recover(crashed, gap_us=GAP)) is not None
+
+
 def test_a_clock_that_stepped_back_is_a_gap_too(labs: Labs) -> None:
     with labs.open(Kind.POSTGRES) as lab:
         lab.run(leases.may_recover(GAP))
