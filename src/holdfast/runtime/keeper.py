@@ -145,7 +145,9 @@ class Keeper:
             return
         margin = min(self._desk.options.kill_grace + 1.0, self._lease / 3)
         left = self._lease - margin - (uptime() - self._renewed_at)
-        if (self._outage.silent or unanswered) and left <= 0:
+        # Whoever keeps us waiting at a SQLite file keeps everybody out.
+        shared = self._store.engine != "sqlite"
+        if (self._outage.silent or (unanswered and shared)) and left <= 0:
             self._stop_all(
                 "the store has been silent for nearly a lease; running tasks are stopped, because "
                 "another worker may take them over"
