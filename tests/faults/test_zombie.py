@@ -6,6 +6,7 @@ import os
 import signal
 
 from holdfast import TaskStatus
+from holdfast.core.status import AttemptOutcome
 from tests.support.sites import MakeSite
 from tests.support.worker import until
 
@@ -38,6 +39,32 @@ def test_a_frozen_worker_wakes_up_after_its_lease(fresh_site: MakeSite) -> None:
     assert site.ledger.count("done", "a") == 1
     assert first.process.poll() is None
     assert first.stop() == second.stop() == 0
+
+
+def test_an_outcome_that_comes_too_late_is_refused(fresh_site: MakeSite) -> None:
+    site = fresh_site(PROGRAM)
+    first = site.worker("-c", "1", "--lease", str(LEASE), "--kill-grace", "0.5").ready()
+    handle = site.send("in-turn", "a")
+    site.begun("a-1")
+    # Only the supervisor sleeps: the code returns, and its outcome waits to be read.
+    os.kill(first.pid, signal.SIGSTOP)
+    site.ledger.open_gate("a-1")
+    until(lambda: site.ledger.count("done", "a-1") == 1)
+    second = site.worker("-c", "1", "--lease", str(LEASE)).ready()
+    site.begun("a-2", within=LEASE * 2 + 10)
+    os.kill(first.pid, signal.SIGCONT)
+    until(lambda: "discarded" in first.said, within=10, what="the outcome to be refused")
+    assert handle.status() is TaskStatus.RUNNING
+    site.ledger.open_gate("a-2")
+    assert handle.get(20) == 2
+    assert [attempt.outcome for attempt in handle.attempts()] == [
+        AttemptOutcome.WORKER_FAILURE,
+        AttemptOutcome.COMPLETED,
+    ]
+    # It has learnt its lesson and works on.
+    second.stop()
+    assert site.send("step", 1).get(20) == 1
+    assert first.stop() == 0
 
 
 def _is_running(pid: int) -> bool:

@@ -36,6 +36,21 @@ def held(name: str) -> str:
     return name
 
 
+@app.task("in-turn", max_crashes=50)
+def in_turn(name: str) -> int:
+    attempt = current_task().attempt
+    gate(f"{name}-{attempt}")
+    note("done", f"{name}-{attempt}")
+    return attempt
+
+
+@app.task("once", at_most_once=True)
+def once(name: str) -> str:
+    gate(name)
+    note("done", name)
+    return name
+
+
 @app.task("at-the-gil", max_crashes=50)
 def at_the_gil(name: str, seconds: float) -> str:
     note("begun", name)

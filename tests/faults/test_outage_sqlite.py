@@ -1,0 +1,89 @@
+"""SQLite cannot be written for a while: code goes on, and every outcome is written later."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.site import Site
+from tests.support.worker import until
+
+PROGRAM = "tests.faults.programs.load"
+LEASE = 2.0
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with Site(PROGRAM, f"sqlite:///{tmp_path}/tasks.db", tmp_path) as site:
+        yield site
+
+
+def passed(seconds: float) -> None:
+    """Wait for a stretch of time that is itself the point of a test."""
+    end = time.monotonic() + seconds
+    until(lambda: time.monotonic() > end, within=seconds + 5)
+
+
+def test_a_full_disk(site: Site, tmp_path: Path) -> None:
+    worker = site.worker("-c", "4", "--lease", str(LEASE)).ready()
+    names = [f"n{number}" for number in range(4)]
+    handles = [site.send("held", name) for name in names]
+    site.begun(*names)
+    # A limit on the size of files is a full disk for this one process, and can be lifted.
+    before = resource.prlimit(worker.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (0, before[1]))
+    until(lambda: "store is away" in worker.said, within=10)
+    site.ledger.open_gate(*names[:2])
+    passed(LEASE * 3)
+    assert site.ledger.count("done") == 2
+    resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, before)
+    back = time.monotonic()
+    assert [handle.get(20) for handle in handles[:2]] == names[:2]
+    assert time.monotonic() - back < 5
+    site.ledger.open_gate(*names[2:])
+    assert [handle.get(20) for handle in handles] == names
+    assert {handle.info().attempt for handle in handles} == {1}
+    assert worker.stop() == 0
+
+
+_OUTSIDER = """
+import sqlite3, sys, time
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+connection.execute("ROLLBACK")
+"""
+
+
+def test_an_outsider_who_keeps_the_file_locked(site: Site, tmp_path: Path) -> None:
+    worker = site.worker("-c", "4", "--lease", str(LEASE)).ready()
+    other = site.worker("-c", "1", "--lease", str(LEASE), "-q", "other").ready()
+    names = [f"n{number}" for number in range(4)]
+    handles = [site.send("held", name) for name in names]
+    site.begun(*names)
+    with subprocess.Popen(
+        [sys.executable, "-c", _OUTSIDER, str(tmp_path / "tasks.db")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as outsider:
+        assert outsider.stdout is not None
+        assert outsider.stdout.readline() == "locked\n"
+        site.ledger.open_gate(*names[:2])
+        passed(LEASE * 3)
+        assert outsider.stdin is not None
+        outsider.stdin.close()
+    back = time.monotonic()
+    site.ledger.open_gate(*names[2:])
+    assert [handle.get(20) for handle in handles] == names
+    assert time.monotonic() - back < 10
+    assert {handle.info().attempt for handle in handles} == {1}
+    assert site.ledger.count("begun") == 4
+    assert worker.stop() == other.stop() == 0
