@@ -26,7 +26,7 @@ from holdfast.core.lifecycle import Verb
 from holdfast.core.outcome import Change, NotBegun
 from holdfast.core.records import Answer, ClaimedTask, Position
 from holdfast.core.status import TaskStatus
-from holdfast.runtime.assignment import Assignment
+from holdfast.runtime.assignment import Assignment, Finished
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.options import MAX_BATCH
 from holdfast.runtime.outage import Outage
@@ -84,7 +84,8 @@ class Claimer:
     @property
     def found_nothing(self) -> bool:
         """Whether the last look into every queue found nothing to take."""
-        return not any(source.maybe for source in self._sources)
+        now = monotonic()
+        return not any(source.may_find(now) for source in self._sources)
 
     def tick(self) -> float:
         """Wait until there is something to do, then do one turn of it."""
@@ -110,7 +111,7 @@ class Claimer:
             # asking in step.
             self._poll_at = now + self._desk.options.poll * random.uniform(0.75, 1.25)
             for source in self._sources:
-                source.maybe = True
+                source.rung()
         plan = _Plan(self._desk.fit_held())
         if self._desk.accepting and not self._outage.is_on:
             self._choose(plan, now)
@@ -121,7 +122,7 @@ class Claimer:
         if not appetite:
             return
         for source in in_turn(self._sources):
-            if not source.maybe:
+            if not source.may_find(now):
                 continue
             left = self._desk.left(source.queue, source.choice.cap, source.only)
             wanted = min(appetite.get(source.kind, 0), left, MAX_BATCH)
@@ -186,7 +187,7 @@ class Claimer:
                 assignment.started = True
                 assignment.given_at = assignment.beat_at = now
                 if assignment.member.state is State.DEAD:
-                    self._desk.ended(assignment.slot, NotBegun())
+                    self._desk.ended(Finished(assignment, NotBegun()))
                     self._desk.announce()
                 else:
                     orders[assignment.member].append(assignment)
@@ -194,10 +195,11 @@ class Claimer:
             self._desk.hold(task for task in done.claimed if task.key not in begun)
             if plan.source is not None and request is not None:
                 if short:
-                    plan.source.short(horizon)
+                    plan.source.short(horizon, monotonic())
                 elif done.claimed:
                     task = done.claimed[-1]
-                    plan.source.found(Position(task.priority, task.enqueued_at, task.id))
+                    last = Position(task.priority, task.enqueued_at, task.id)
+                    plan.source.found(last, monotonic())
         for member, given in orders.items():
             member.say(Run([assignment.job() for assignment in given]))
 

@@ -1,8 +1,7 @@
 """Where work comes from: one queue, and which of the known tasks to take from it.
 
 Owns the claimer's memory of a queue: whether anything may be in it, and from which position
-on. A claim examines at most 1,000 entries; when they hid nothing this worker knows, the
-next one goes on behind them, and now and then one looks at the head again.
+on a claim shall look (see `core.cursor`).
 
 A source is for children of one kind: that nothing was found for children of one kind says
 nothing about tasks for those of another.
@@ -14,13 +13,11 @@ import random
 from collections.abc import Sequence
 from typing import get_args
 
+from holdfast.core.cursor import Cursor
 from holdfast.core.records import HEAD, Position
 from holdfast.runtime.options import QueueChoice
 from holdfast.runtime.wire import Kind, KnownTask
 from holdfast.store.claims import known_name
-
-HEAD_EVERY = 1.0
-"""Seconds after which a claim starts at the head of its queue again."""
 
 
 class Source:
@@ -34,43 +31,33 @@ class Source:
         """What a claim may take."""
         self.only = tasks[0] if tasks[0].max_concurrent is not None else None
         """The one task of this source, if it has a limit of its own."""
-        self.maybe = True
+        self._cursor = Cursor()
+        self._start = HEAD
+        self._began = 0.0
+
+    def may_find(self, now: float) -> bool:
         """Whether a claim may find something."""
-        self._after = HEAD
-        self._head_at = 0.0
-        self._rings = 0
-        self._rings_before = 0
+        return self._cursor.may_find(now)
 
     def position(self, now: float) -> Position:
         """Where the next claim starts."""
-        if now - self._head_at >= HEAD_EVERY:
-            self._after = HEAD
-        if self._after == HEAD:
-            self._head_at = now
-        self._rings_before = self._rings
-        return self._after
+        self._start, self._began = self._cursor.start(now), now
+        return self._start
 
     def rung(self) -> None:
         """Something came into the queue; it may have come in front."""
-        self._rings += 1
-        self.maybe = True
-        self._after = HEAD
+        self._cursor.rung()
 
-    def found(self, last: Position) -> None:
+    def found(self, last: Position, now: float) -> None:
         """A claim was satisfied; there may be more behind its last task."""
-        if self._rings == self._rings_before:
-            self._after = last
+        self._looked(last, now, full=True)
 
-    def short(self, horizon: Position | None) -> None:
+    def short(self, horizon: Position | None, now: float) -> None:
         """A claim found less than it wanted; `horizon` is where it stopped looking."""
-        if self._rings != self._rings_before:
-            # Something came in while the claim was under way, perhaps behind its back.
-            return
-        if horizon is None:
-            self.maybe = False
-            self._after = HEAD
-        else:
-            self._after = horizon
+        self._looked(horizon, now, full=False)
+
+    def _looked(self, end: Position | None, now: float, *, full: bool) -> None:
+        self._cursor.looked(self._start, end, full=full, now=now, seconds=now - self._began)
 
 
 def sources(choices: Sequence[QueueChoice], tasks: Sequence[KnownTask]) -> list[Source]:
