@@ -189,6 +189,10 @@ class CallersStore:
         self._inner.close()
 
 
+_schemas = count(1)
+"""Shared by all labs of a test process: they share its server, too."""
+
+
 class Labs:
     """Opens labs; one that is closed and can be emptied is used again."""
 
@@ -235,7 +239,7 @@ class Labs:
         return self._template
 
     def _open_postgres(self, kind: Kind) -> tuple[Lab, psycopg.Connection[Any]]:
-        url, schema = self._server().url, f"lab_{next(self._numbers)}"
+        url, schema = self._server().url, f"lab_{next(_schemas)}"
         inner = PostgresStore(parse_url(url, schema=schema), text=_text(schema))
         self._closing.callback(inner.close)
         ensure_schema(inner)
