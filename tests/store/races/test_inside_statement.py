@@ -35,7 +35,7 @@ ANCHORS = {
     "promote": "WHERE due_at",
     "prunable": "WHERE task.id",
     "unknown_pending": "WHERE ready",
-    "cancel": "WHERE id = ANY",
+    "lock_tasks": "WHERE id = ANY",
     "complete": "WHERE id = ANY",
     "end": "WHERE id = ANY",
     "start": "WHERE id = ANY",
@@ -167,7 +167,7 @@ def test_a_lease_that_is_renewed_while_the_reaper_looks(labs: Labs) -> None:
 
 def test_a_task_that_starts_while_it_is_cancelled(labs: Labs) -> None:
     """The wish is noted; a task that runs is not declared ended."""
-    with gate(labs, "cancel") as gated:
+    with gate(labs, "lock_tasks") as gated:
         task = gated.lab.claimed()
         answer = gated.play(lambda hand: hand.cancel(task.id), lambda: gated.lab.start(task))
         assert answer == [RUNNING]
@@ -175,7 +175,7 @@ def test_a_task_that_starts_while_it_is_cancelled(labs: Labs) -> None:
 
 
 def test_a_task_that_completes_while_it_is_cancelled(labs: Labs) -> None:
-    with gate(labs, "cancel") as gated:
+    with gate(labs, "lock_tasks") as gated:
         task = gated.lab.running()
         answer = gated.play(lambda hand: hand.cancel(task.id), lambda: gated.lab.complete(task))
         assert answer == [COMPLETED]
