@@ -80,7 +80,9 @@ SHOWN: Final = {
     "Jobbers 7: what is due is taken out before it is put in": (
         "faults/test_defects.py::test_a_retry_outlives_its_worker"
     ),
-    "Jobbers 8: the first linear retry does not wait": "e2e/test_outcomes.py::test_retries_with_a_delay",
+    "Jobbers 8: the first linear retry does not wait": (
+        "e2e/test_outcomes.py::test_retries_with_a_delay"
+    ),
     "Jobbers 9: an error is a message without a traceback": (
         "e2e/test_outcomes.py::test_an_exception_with_its_causes"
     ),
