@@ -22,7 +22,8 @@ def test_it_runs(places: Places, name: str) -> None:
     figures = list(BENCHMARKS[name](places, QUICK))
     assert figures
     for figure in figures:
-        assert figure.value > 0, figure
+        # Peers are not installed for a test.
+        assert figure.value > 0 or "no peers this time" in figure.detail, figure
         assert figure.name in line(figure)
 
 
