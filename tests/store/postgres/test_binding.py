@@ -166,3 +166,35 @@ def test_payloads_that_are_not_due_stay_away() -> None:
     [all_] = binder.bind(statement).params
     assert b"a" not in few.data
     assert b"a" in all_.data
+
+
+COLUMNS = {"id": Column.UUID, "body": Column.TEXT, "note": Column.TEXT}
+AS_ROWS = """
+    SELECT id, body, note
+    FROM unnest(%(id)s::uuid[], %(body)s::text[], %(note)s::text[]) AS row (id, body, note)
+"""
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [(ID, "one", None)],
+        [(ID, "one", None), (OTHER, "two", None)],
+        [(ID, None, "a"), (OTHER, None, None)],
+    ],
+)
+def test_a_table_gives_its_rows(run: Run, rows: list[tuple[Any, ...]]) -> None:
+    """One row takes a way of its own, and a column of nulls travels as an empty array."""
+    assert run(AS_ROWS, Statement("rows", table=Table(COLUMNS, rows))) == rows
+
+
+def test_one_row_needs_no_set_returning_function() -> None:
+    binder = Binder(None, lambda name: AS_ROWS)
+    one = binder.bind(Statement("rows", table=Table(COLUMNS, [(ID, "one", None)])))
+    two = binder.bind(Statement("rows", table=Table(COLUMNS, [(ID, "one", None)] * 2)))
+    assert b"unnest" not in one.sql
+    assert b"($3::text[])[1]" in one.sql
+    assert b"unnest" in two.sql
+    kept = Binder(None, lambda name: "SELECT * FROM unnest(%(ids)s::uuid[])")
+    assert b"unnest" in kept.bind(Statement("ids", {"ids": Uuids([ID])})).sql

@@ -40,7 +40,8 @@ WITH created AS (
                 unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id, root_id,
                 schedule_name, schedule_tick, trace_context
             ),
-            (SELECT :now AS now) AS clock
+            -- OFFSET 0: one reading of the clock for all columns of all rows.
+            (SELECT :now AS now OFFSET 0) AS clock
     ) AS given,
     LATERAL (
         SELECT coalesce(
