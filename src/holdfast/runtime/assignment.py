@@ -40,22 +40,22 @@ class Assignment:
         """What the child is told."""
         task = self.task
         return Job(
-            slot=self.slot,
-            id=task.id,
-            name=task.task_name,
-            version=task.version,
-            queue=task.queue_name,
-            args=task.args,
-            kwargs=task.kwargs,
-            attempt=self.attempt,
-            retry_count=task.retry_count,
-            task_options=task.task_options,
-            parent_id=task.parent_id,
-            root_id=task.root_id,
-            workflow_id=task.workflow_id,
-            trace_context=task.trace_context,
-            key=task.key,
-            token=task.token,
+            self.slot,
+            task.id,
+            task.task_name,
+            task.version,
+            task.queue_name,
+            task.args,
+            task.kwargs,
+            self.attempt,
+            task.retry_count,
+            task.task_options,
+            task.parent_id,
+            task.root_id,
+            task.workflow_id,
+            task.trace_context,
+            task.key,
+            task.token,
         )
 
 

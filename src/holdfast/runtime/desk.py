@@ -21,15 +21,15 @@ from time import monotonic
 from typing import TypeVar
 
 from holdfast.core.errors import HoldfastError
-from holdfast.core.outcome import NotBegun, Outcome
+from holdfast.core.outcome import NotBegun
 from holdfast.core.policy import Policy
-from holdfast.core.records import NO_USAGE, ClaimedTask, Usage
+from holdfast.core.records import ClaimedTask
 from holdfast.runtime.assignment import Assignment, Finished
-from holdfast.runtime.costs import LEAST_US, WINDOW_US, Costs
+from holdfast.runtime.costs import WINDOW_US, Costs
+from holdfast.runtime.openings import Openings
 from holdfast.runtime.options import MAX_BATCH, WorkerOptions
 from holdfast.runtime.pool.member import Member, State
 from holdfast.runtime.wire import KINDS, Kind, KnownTask
-from holdfast.store.evidence import LogPart, TaskNote
 from holdfast.store.op import Key
 
 log = logging.getLogger("holdfast.worker")
@@ -90,9 +90,9 @@ class Desk:
         """Give tasks to children that have room, in order; the given, and the rest."""
         given: list[Assignment] = []
         rest: list[ClaimedTask] = []
-        full: set[str] = set()
+        openings = self._openings()
         for task in tasks:
-            assignment = None if task.task_name in full else self._give(task, full)
+            assignment = self._give(task, openings)
             if assignment is None:
                 rest.append(task)
             else:
@@ -103,24 +103,25 @@ class Desk:
         """Give held tasks to children that have room now."""
         given: list[Assignment] = []
         passed: list[tuple[ClaimedTask, float]] = []
-        full: set[str] = set()
-        has_room = self._has_room()
+        openings = self._openings() if self.held else {}
+        has_room = any(openings.values())
         while self.held and has_room:
             entry = self.held.popleft()
-            task = entry[0]
-            if task.task_name not in full:
-                assignment = self._give(task, full)
-                if assignment is not None:
-                    given.append(assignment)
-                    continue
-                has_room = self._has_room()
-            passed.append(entry)
+            assignment = self._give(entry[0], openings)
+            if assignment is None:
+                passed.append(entry)
+                has_room = any(openings.values())
+            else:
+                given.append(assignment)
         self.held.extendleft(reversed(passed))
         return given
 
-    def _has_room(self) -> bool:
-        """Whether any child has room for the least that a task can cost."""
-        return any(member.room(LEAST_US, False) for member in self.members.values())
+    def _openings(self) -> dict[Kind, Openings]:
+        members = self.members.values()
+        return {
+            kind: Openings(member for member in members if member.kind == kind)
+            for kind in {member.kind for member in members}
+        }
 
     def take_stale(self) -> list[ClaimedTask]:
         """Held tasks that no child had room for in time, or all when we stop; no longer ours."""
@@ -131,30 +132,23 @@ class Desk:
             stale.append(self.held.popleft()[0])
         return stale
 
-    def _give(self, task: ClaimedTask, full: set[str]) -> Assignment | None:
-        """Give a task to the child with the least to do; a name nobody has room for is `full`."""
+    def _give(self, task: ClaimedTask, openings: dict[Kind, Openings]) -> Assignment | None:
+        """Give a task to the child with the least to do, if it has room for it."""
         cost = self.costs.of(task.task_name)
         policy = _policy(task)
         # A task that crashed a child, or must not start twice, gets a child to itself: nobody
         # else is charged for its next crash, and it is charged for nobody's.
         alone = policy.at_most_once or policy.on_crash == "stall" or task.crash_count > 0
         kind = self._kind_of(task.task_name, task.version)
-        best: Member | None = None
-        for member in self.members.values():
-            if (
-                member.kind == kind
-                and (best is None or member.load < best.load)
-                and member.room(cost, alone)
-            ):
-                best = member
-        if best is None:
-            if not alone:
-                full.add(task.task_name)
+        children = openings.get(kind)
+        member = None if children is None else children.find(cost, alone)
+        if children is None or member is None:
             return None
         slot = self._next_slot
         self._next_slot = slot + 1
-        assignment = self.assignments[slot] = Assignment(slot, task, policy, best, cost)
-        best.take(assignment, alone and kind == "process")
+        assignment = self.assignments[slot] = Assignment(slot, task, policy, member, cost)
+        member.take(assignment, alone and kind == "process")
+        children.given(member)
         return assignment
 
     def put_back(self, given: Iterable[Assignment]) -> list[ClaimedTask]:
@@ -212,36 +206,22 @@ class Desk:
 
     # --- ended runs ------------------------------------------------------------------------
 
-    def ended(
-        self,
-        slot: int,
-        outcome: Outcome,
-        *,
-        usage: Usage = NO_USAGE,
-        run_us: int = 0,
-        note: TaskNote | None = None,
-        printed: LogPart | None = None,
-        orphaned: bool = False,
-        committed: bool = False,
-    ) -> Assignment | None:
+    def ended(self, done: Finished) -> None:
         """A run has ended: its child is free of it, and the finisher has it.
 
         `announce` it, once for all that ended together.
         """
-        assignment = self.assignments.pop(slot, None)
-        if assignment is None:
-            return None
+        assignment = done.assignment
+        if self.assignments.pop(assignment.slot, None) is None:
+            return
         member = assignment.member
-        member.drop(slot)
+        member.drop(assignment.slot)
         member.slow = False
-        if not isinstance(outcome, NotBegun):
+        if not isinstance(done.outcome, NotBegun):
             member.served += 1
-        if run_us:
-            self.costs.learn(assignment.task.task_name, run_us)
-        self.finished.append(
-            Finished(assignment, outcome, usage, run_us, note, printed, orphaned, committed)
-        )
-        return assignment
+        if done.run_us:
+            self.costs.learn(assignment.task.task_name, done.run_us)
+        self.finished.append(done)
 
     def announce(self) -> None:
         """Runs have `ended`: there is something to write, and there is room."""

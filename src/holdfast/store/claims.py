@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 from holdfast.core.records import (
@@ -43,6 +44,9 @@ from holdfast.store.op import (
 
 MAX_TASKS_PER_LEASE = 500
 """Also the most that one claim takes."""
+
+
+_ORDER = attrgetter("priority", "enqueued_at", "id")
 
 
 class Begin(NamedTuple):
@@ -96,7 +100,7 @@ def claim(
     )
     tasks = [rows.claimed(row, token) for row in found]
     # RETURNING keeps no order.
-    tasks.sort(key=lambda task: (task.priority, task.enqueued_at, task.id))
+    tasks.sort(key=_ORDER)
     return Claimed(token, tasks)
 
 
@@ -164,17 +168,12 @@ def _after(position: Position) -> dict[str, object]:
 @alone
 def start(begins: Sequence[Begin], *, hostname: str) -> Steps[dict[Key, Landing]]:
     """Begin claimed tasks: from here on their code may have run."""
-    started = yield Statement(
-        "start",
-        {
-            "changes": Changes([(b.key, b.token, (b.pid, b.process_name)) for b in begins]),
-            "hostname": hostname,
-        },
-    )
-    landed = {
-        _key(row[0]): Landing(Answer.LANDED, TaskStatus.RUNNING, row[1], row[2]) for row in started
-    }
-    return {b.key: landed.get(b.key, LOST) for b in begins}
+    changes = [(key, token, (pid, name)) for key, token, pid, name in begins]
+    started = yield Statement("start", {"changes": Changes(changes), "hostname": hostname})
+    answers = {begin.key: LOST for begin in begins}
+    for key, attempt, started_at in started:
+        answers[key] = Landing(Answer.LANDED, TaskStatus.RUNNING, attempt, started_at)
+    return answers
 
 
 @alone

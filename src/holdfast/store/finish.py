@@ -82,15 +82,20 @@ def _complete(completions: Sequence[Completion], skip_locked: bool) -> Steps[dic
         {
             "changes": Changes(
                 [
-                    (c.key, c.token, (c.pid, c.result, c.usage.peak_memory_kb, c.usage.cpu_time_us))
-                    for c in completions
+                    (key, token, (pid, result, *usage))
+                    for key, token, result, pid, usage, _ in completions
                 ]
             )
         },
         hint=_DONE,
     )
-    for row in ended:
-        answers[_key(row)] = Landing(Answer.LANDED, TaskStatus.COMPLETED, row[2])
+    # Nearly all of them are at their first attempt.
+    landings: dict[int, Landing] = {}
+    for key, _, attempt, *_ in ended:
+        landing = landings.get(attempt)
+        if landing is None:
+            landing = landings[attempt] = Landing(Answer.LANDED, TaskStatus.COMPLETED, attempt)
+        answers[key] = landing
     in_workflows = [row for row in ended if row[3] is not None]
     yield from resolve([Ended(rows.uuid(row[1]), TaskStatus.COMPLETED) for row in in_workflows])
     return answers

@@ -40,14 +40,16 @@ def keys(value: Sequence[Any] | str) -> list[Key]:
     return [uuid(item) for item in value]
 
 
+_CLAIMED_UUIDS = slice(14, 17)
+"""parent_id, root_id and workflow_id, behind the key and the id."""
+
+
 def claimed(row: Row, token: bytes) -> ClaimedTask:
-    key = row[0]
+    key, id, *rest = row
     if type(key) is bytes:
-        return ClaimedTask(key, token, *row[1:])
-    id, parent_id, root_id, workflow_id = map(optional_uuid, (row[1], *row[16:19]))
-    return ClaimedTask._make(
-        (key, token, id, *row[2:16], parent_id, root_id, workflow_id, *row[19:])
-    )
+        return ClaimedTask._make((key, token, id, *rest))
+    rest[_CLAIMED_UUIDS] = map(optional_uuid, rest[_CLAIMED_UUIDS])
+    return ClaimedTask._make((key, token, uuid(id), *rest))
 
 
 _TASK_UUIDS = (0, 20, 50, 53, 54)

@@ -67,11 +67,6 @@ class Member:
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
 
-    @property
-    def load(self) -> tuple[int, int]:
-        """How much it has to do, to compare with others."""
-        return self.load_us, len(self.hand)
-
     def room(self, cost_us: int, alone: bool) -> bool:
         """Whether it may be given a task of this cost now."""
         if self.state is not State.READY or self.alone:

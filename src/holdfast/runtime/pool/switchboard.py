@@ -31,7 +31,7 @@ from holdfast.core.outcome import (
 )
 from holdfast.core.records import NO_USAGE, Usage
 from holdfast.runtime import wire
-from holdfast.runtime.assignment import Assignment
+from holdfast.runtime.assignment import Assignment, Finished
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.pool.crew import Crew
 from holdfast.runtime.pool.member import Member, State
@@ -281,7 +281,9 @@ class Switchboard:
         elif isinstance(message, wire.Withdrawn):
             with self._desk.lock:
                 for slot in message.slots:
-                    self._desk.ended(slot, NotBegun())
+                    assignment = self._desk.assignments.get(slot)
+                    if assignment is not None:
+                        self._desk.ended(Finished(assignment, NotBegun()))
                 self._desk.announce()
         elif isinstance(message, wire.Listen):
             self._relay.listens(member, message)
@@ -303,13 +305,9 @@ class Switchboard:
                 usage = NO_USAGE
                 if told.peak_memory_kb is not None or told.cpu_time_us is not None:
                     usage = Usage(told.peak_memory_kb, told.cpu_time_us)
-                self._end(
-                    assignment,
-                    _outcome(told, assignment),
-                    usage=usage,
-                    run_us=told.run_us,
-                    committed=told.kind == "committed",
-                )
+                committed = told.kind == "committed"
+                outcome = _outcome(told, assignment)
+                self._end(assignment, outcome, usage, told.run_us, committed=committed)
                 if assignment.doomed is not None and member.kind == "process":
                     # It leaves after a task that it was told to end; nothing more is for it.
                     member.state = State.LEAVING
@@ -321,22 +319,15 @@ class Switchboard:
         self,
         assignment: Assignment,
         outcome: Outcome,
-        *,
         usage: Usage = NO_USAGE,
         run_us: int = 0,
+        *,
         orphaned: bool = False,
         committed: bool = False,
     ) -> None:
         note, printed = self._evidence.close(assignment)
         self._desk.ended(
-            assignment.slot,
-            outcome,
-            usage=usage,
-            run_us=run_us,
-            note=note,
-            printed=printed,
-            orphaned=orphaned,
-            committed=committed,
+            Finished(assignment, outcome, usage, run_us, note, printed, orphaned, committed)
         )
 
     def _read_output(self, member: Member) -> None:
