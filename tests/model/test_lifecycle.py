@@ -27,7 +27,11 @@ COMMON = settings(
     deadline=None,
     database=None,
     print_blob=True,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=[
+        HealthCheck.data_too_large,
+        HealthCheck.filter_too_much,
+        HealthCheck.too_slow,
+    ],
 )
 QUICK = settings(COMMON, max_examples=200, derandomize=True)
 LONG = settings(COMMON, max_examples=2000)

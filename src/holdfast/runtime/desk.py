@@ -119,8 +119,7 @@ class Desk:
     def _openings(self) -> dict[Kind, Openings]:
         members = self.members.values()
         return {
-            kind: Openings(member for member in members if member.kind == kind)
-            for kind in {member.kind for member in members}
+            kind: Openings(member for member in members if member.kind == kind) for kind in KINDS
         }
 
     def take_stale(self) -> list[ClaimedTask]:

@@ -191,5 +191,5 @@ async def acomplete_in(entry: str) -> Any:
         import psycopg
 
         async with await psycopg.AsyncConnection.connect(app.config.store.address) as other:
-            await other.execute(f"INSERT INTO entries VALUES ('{entry}')")
+            await other.execute("INSERT INTO entries VALUES (%s)", [entry])
             await t.acomplete_in(other, "async")

@@ -178,7 +178,7 @@ def test_as_one_after_the_other(stage: Stage, state: str, first: str, second: st
     def scene(*actors: str) -> Callable[[Lab], Scene]:
         def build(lab: Lab) -> Scene:
             subject = START[state][0](lab)
-            verbs = dict(zip(NAMES, (VERBS[first], VERBS[second]), strict=True))
+            verbs: dict[str, Verb] = dict(zip(NAMES, (VERBS[first], VERBS[second]), strict=True))
 
             def script(place: int, actor: str) -> Script:
                 return lambda hand: verbs[actor](hand, subject, place)
