@@ -24,12 +24,17 @@ class Lifecycle(Sending, Working, Operating):
     @initialize(
         past=st.lists(st.sampled_from(PAST), max_size=3),
         policies=st.lists(pick, min_size=2, max_size=4),
-        running=st.integers(0, 4),
-        claimed=st.integers(0, 2),
+        running=st.lists(st.integers(1, 2), max_size=2),
+        claimed=st.lists(st.just(1), max_size=2),
         workflow=st.sampled_from(WORKFLOWS),
     )
     def begin(
-        self, past: list[str], policies: list[int], running: int, claimed: int, workflow: bytes
+        self,
+        past: list[str],
+        policies: list[int],
+        running: list[int],
+        claimed: list[int],
+        workflow: bytes,
     ) -> None:
         """Tasks with a past, some plain ones, and two steps with a third that waits for both."""
         for what in past:
@@ -39,10 +44,10 @@ class Lifecycle(Sending, Working, Operating):
         last = self.submission(**given, depends_on=[Edge(s.id) for s in steps])
         plain = [self.submission(policy=policy) for policy in policies]
         self.submit_all(*plain[:1], *steps, last, *plain[1:])
-        if running:
-            self.begin_runs(self.take("a", running, KNOWN, 5))
-        if claimed:
-            self.take("a", claimed, KNOWN, 30)
+        for wanted in running:
+            self.begin_runs(self.take("a", wanted, KNOWN, 5))
+        for wanted in claimed:
+            self.take("a", wanted, KNOWN, 30)
 
     def happen(self, what: str, policy: int) -> None:
         """One task of another queue that has come to this."""

@@ -25,7 +25,6 @@ from tests.model.reference import Model
 from tests.model.runs import Claim
 from tests.model.side import Side, difference, tables_of
 from tests.model.verdict import SECOND
-from tests.support.stores import MORNING
 
 T = TypeVar("T")
 
@@ -63,7 +62,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.closing = ExitStack()
         self.sides = type(self).open_sides(self.closing)
-        self.model = Model(MORNING)
+        self.model = Model(self.sides[0].lab.clock.now)
         self.sent: dict[bytes, Submission] = {}
         self.claims: list[Claim] = []
         self.made = 0

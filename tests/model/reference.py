@@ -29,7 +29,15 @@ from tests.model.world import (
 
 RESUBMITTABLE = FAILURES | {CANCELLED}
 COUNTERS = ("attempt", "retry_count", "crash_count", "deps_needed", "deps_open")
-PAYLOAD = ("args", "kwargs", "task_options", "tags", "enqueue_sha", "max_retries")
+PAYLOAD = (
+    "args",
+    "kwargs",
+    "task_options",
+    "tags",
+    "enqueue_sha",
+    "max_retries",
+    "good_for_us",
+)
 
 
 class SlotTaken(Exception):
@@ -69,8 +77,7 @@ class Model(Runs):
         if edges:
             return task | {"status": WAITING, "enqueued_at": max(task["run_at"] or 0, self.now)}
         self.enqueue(task, task["run_at"])
-        if s.good_until is None and s.good_for_us is not None:
-            task["good_until"] = task["expire_at"] = task["enqueued_at"] + s.good_for_us
+        self.limit(task, s.good_for_us, s.good_until)
         return task
 
     def _answer(self, s: Submission, fresh: dict[bytes, Submission]) -> Submitted:
@@ -87,7 +94,7 @@ class Model(Runs):
         unstarted = task["status"] in (PENDING, SCHEDULED) and task["attempt"] == 0
         if s.on_conflict == "replace" and unstarted:
             task |= {name: getattr(s, name) for name in PAYLOAD}
-            task |= {"good_until": s.good_until, "expire_at": s.good_until}
+            self.limit(task, s.good_for_us, s.good_until)
             task["updated_at"] = self.now
             return Submitted(holder, SubmitAnswer.REPLACED)
         if s.on_conflict == "debounce":

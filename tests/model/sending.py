@@ -62,6 +62,7 @@ class Sending(Machine):
         delay=seconds,
         policy=pick,
         good_for=seconds,
+        from_then=flags,
     )
     def submit_unique(
         self,
@@ -70,8 +71,13 @@ class Sending(Machine):
         delay: int | None,
         policy: int,
         good_for: int | None,
+        from_then: bool,
     ) -> None:
-        given = {"on_conflict": on_conflict, "policy": policy, "good_for": good_for}
+        given: dict[str, Any] = {"on_conflict": on_conflict, "policy": policy}
+        if from_then:
+            given["good_for_us"] = good_for and good_for * SECOND
+        else:
+            given["good_for"] = good_for
         delay_us = delay and delay * SECOND
         self.submit_all(
             *(self.submission(unique_slot=slot, delay_us=delay_us, **given) for slot in slots)

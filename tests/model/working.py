@@ -219,18 +219,27 @@ class Working(Machine):
                 ),
             )
 
-    @precondition(lambda self: len({token for _, token in self.live(RUNNING)}) > 1)
-    @rule(verb=st.sampled_from(("complete", *KINDS)))
-    def swap(self, verb: str) -> None:
-        """Two runs under each other's token, which both are good tokens of this batch."""
-        first = self.live(RUNNING)[0]
-        second = next(claim for claim in self.live(RUNNING) if claim[1] != first[1])
+    @precondition(lambda self: self.mixed())
+    @rule(picked=pick, kind=st.sampled_from(KINDS), whole=flags)
+    def swap(self, picked: int, kind: str, whole: bool) -> None:
+        """Two tasks under each other's token, which both are good tokens of this batch."""
+        claims = self.live(self.mixed()[picked % len(self.mixed())])
+        first = claims[0]
+        second = next(claim for claim in claims if claim[1] != first[1])
         swapped = [(first[0], second[1]), (second[0], first[1])]
         for side in self.sides:
             side.claims |= {
                 new: side.claims[old] for new, old in zip(swapped, (first, second), strict=True)
             }
-        self.act(swapped, verb)
+        if self.model.tasks[first[0]]["status"] is CLAIMED:
+            self.act(swapped, "start" if whole else "release")
+        else:
+            self.act(swapped, "complete" if whole else kind)
+
+    def mixed(self) -> list[TaskStatus]:
+        """States in which there are tasks of several claims."""
+        states = (CLAIMED, RUNNING)
+        return [state for state in states if len({token for _, token in self.live(state)}) > 1]
 
     def act(self, chosen: list[Claim], verb: str) -> None:
         match verb:

@@ -126,10 +126,15 @@ class World:
         return False
 
     def _unblock(self, task: Row) -> None:
-        if task["good_until"] is None and task["good_for_us"] is not None:
-            task["good_until"] = self.now + task["good_for_us"]
         self.enqueue(task, task["run_at"])
-        task |= {"expire_at": task["good_until"], "updated_at": self.now}
+        self.limit(task, task["good_for_us"], task["good_until"])
+        task["updated_at"] = self.now
+
+    def limit(self, task: Row, good_for_us: int | None, good_until: int | None) -> None:
+        """How long a claim may come: until then, or for so long from when it may come."""
+        if good_for_us is not None:
+            good_until = max(task["enqueued_at"], self.now) + good_for_us
+        task |= {"good_until": good_until, "expire_at": good_until}
 
     def _is_failure(self, parent: Row) -> bool:
         skipped = parent["error_code"] == endings.UPSTREAM_FAILED.code

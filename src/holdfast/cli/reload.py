@@ -21,6 +21,8 @@ def run_reloading(arguments: Sequence[str], root: Path | None = None) -> int:
     """Run `holdfast ARGUMENTS` over and over; the exit code of the last run."""
     root = root or Path.cwd()
     seen = snapshot(root)
+    # A service manager's way to say Ctrl-C; without it the worker would be left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     process = _start(arguments)
     try:
         while True:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.core.retention import Retention
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.pool.crew import Template
-from holdfast.runtime.supervisor import Supervisor
 from holdfast.runtime.wire import Manifest
-from holdfast.store.open import open_store
 from holdfast.store.settings import StoreSettings
+
+if TYPE_CHECKING:
+    from holdfast.runtime.supervisor import Supervisor
 
 _CONNECTIONS = 5
 """What a worker takes of a PostgreSQL server, however many children it has."""
@@ -32,6 +33,10 @@ def launch(
     """Everything a worker needs, ready to `run`; raises if app or store are not usable."""
     template = Template(target)
     try:
+        # While the application is being imported over there.
+        from holdfast.runtime.supervisor import Supervisor
+        from holdfast.store.open import open_store
+
         manifest = template.manifest()
         options = worker_options(manifest, given)
         store = open_store(replace(store_settings(manifest), max_connections=_CONNECTIONS))

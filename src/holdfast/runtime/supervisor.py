@@ -225,6 +225,13 @@ class Supervisor:
         self._relay.close()
         self._ears.close()
         self._reporter.farewell()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Close everything: this process may live on, with other things to do."""
+        if all(loop.join(0.1) for loop in (self._maintenance, *self._loops.values())):
+            self._switchboard.close()
+            self._store.close()
 
     def _farewell(self) -> None:
         with self.desk.lock:

@@ -58,11 +58,23 @@ class Worker:
         if self._thread is not None:
             raise ConfigError("this worker has been started before: make another one")
         ready = threading.Event()
-        supervisor = self._launch(ready.set)
-        self._thread = threading.Thread(target=supervisor.run, name="holdfast-worker", daemon=True)
+        problems: list[BaseException] = []
+
+        def work() -> None:
+            # Launched here, because the kernel ends the template with the thread that made it,
+            # and the caller's may be a passing one.
+            try:
+                self._launch(ready.set).run()
+            except BaseException as error:  # noqa: BLE001 - it is the caller's to see
+                problems.append(error)
+
+        self._thread = threading.Thread(target=work, name="holdfast-worker", daemon=True)
         self._thread.start()
         while not ready.wait(0.05) and self._thread.is_alive():
             pass
+        if problems:
+            self._thread = None
+            raise problems[0]
 
     def stop(self, timeout: float | None = None) -> None:
         """Ask the worker to stop, and wait until it has."""

@@ -201,6 +201,7 @@ def _yield_to(holder: bytes, s: Submission) -> Steps[Submitted]:
                 "enqueue_sha": s.enqueue_sha,
                 "max_retries": s.max_retries,
                 "good_until": None if s.good_until is None else At(s.good_until),
+                "good_for_us": s.good_for_us,
             },
         )
         if replaced:

@@ -107,6 +107,15 @@ class Switchboard:
         except (KeyError, ValueError):
             pass
 
+    def close(self) -> None:
+        """Let go of every socket and pipe; nothing may be heard or said any more."""
+        self._selector.close()
+        for descriptor in (self._bell, self._rope):
+            os.close(descriptor)
+        for member in self._desk.members.values():
+            os.close(member.output)
+            member.close()
+
     def joined(self, member: Member) -> None:
         """A child was made (any thread)."""
         self._newcomers.append(member)

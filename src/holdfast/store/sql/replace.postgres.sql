@@ -3,6 +3,12 @@
 UPDATE holdfast_tasks
 SET args = :args, kwargs = :kwargs, task_options = :task_options, tags = :tags,
     enqueue_sha = :enqueue_sha, max_retries = :max_retries::int,
-    good_until = :good_until::timestamptz, expire_at = :good_until::timestamptz, updated_at = :now
+    good_until = coalesce(
+        :good_until::timestamptz,
+        greatest(enqueued_at, :now) + :good_for_us::bigint * interval '1 microsecond'),
+    expire_at = coalesce(
+        :good_until::timestamptz,
+        greatest(enqueued_at, :now) + :good_for_us::bigint * interval '1 microsecond'),
+    good_for_us = :good_for_us::bigint, updated_at = :now
 WHERE id = :id::uuid AND status IN ('PENDING', 'SCHEDULED') AND attempt = 0
 RETURNING id;

@@ -3,6 +3,8 @@
 UPDATE holdfast_tasks
 SET args = :args, kwargs = :kwargs, task_options = :task_options, tags = :tags,
     enqueue_sha = :enqueue_sha, max_retries = :max_retries,
-    good_until = :good_until, expire_at = :good_until, updated_at = :now
+    good_until = ifnull(:good_until, max(enqueued_at, :now) + :good_for_us),
+    expire_at = ifnull(:good_until, max(enqueued_at, :now) + :good_for_us),
+    good_for_us = :good_for_us, updated_at = :now
 WHERE id = :id AND status IN ('PENDING', 'SCHEDULED') AND attempt = 0
 RETURNING id;

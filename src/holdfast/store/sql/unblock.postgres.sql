@@ -14,7 +14,8 @@ SET (status, ready, due_at, enqueued_at, good_until, expire_at) = (
             (SELECT :now AS now) AS clock,
             LATERAL (
                 SELECT coalesce(
-                    now + task.good_for_us * interval '1 microsecond', task.good_until) AS at
+                    greatest(task.run_at, now) + task.good_for_us * interval '1 microsecond',
+                    task.good_until) AS at
             ) AS deadline
     ),
     updated_at = :now

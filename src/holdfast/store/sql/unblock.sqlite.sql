@@ -6,8 +6,8 @@ SET status = CASE WHEN run_at > :now THEN 'SCHEDULED' ELSE 'PENDING' END,
     ready = ifnull(run_at <= :now, 1),
     due_at = CASE WHEN run_at > :now THEN run_at END,
     enqueued_at = CASE WHEN run_at > :now THEN run_at ELSE :now END,
-    good_until = ifnull(:now + good_for_us, good_until),
-    expire_at = ifnull(:now + good_for_us, good_until),
+    good_until = ifnull(max(ifnull(run_at, :now), :now) + good_for_us, good_until),
+    expire_at = ifnull(max(ifnull(run_at, :now), :now) + good_for_us, good_until),
     updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids))
     AND status = 'WAITING'

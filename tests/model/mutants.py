@@ -1,0 +1,76 @@
+"""Seeded defects: one small change to one statement, in both dialects.
+
+Each is a mistake that somebody could make, and that the model has to notice.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """What to look for in a statement's text, and what to put there."""
+
+    statement: str
+    pattern: str
+    instead: str = ""
+
+    def change(self, name: str, text: str) -> str:
+        """The text of a statement, with the defect if it is the one."""
+        return re.sub(self.pattern, self.instead, text) if name == self.statement else text
+
+
+MUTANTS = {
+    "anybody completes": Mutant("complete", r"AND (task\.)?claim_token = [^\n]*"),
+    "anybody starts": Mutant("start", r"AND (task\.)?claim_token = [^\n]*"),
+    "anybody releases": Mutant("release", r"AND (task\.)?claim_token = [^\n]*"),
+    "anybody ends": Mutant("end", r"AND (held\.)?claim_token = [^\n]*"),
+    "an end without a start": Mutant("end", r"AND (held\.)?status = 'RUNNING'"),
+    "a start counts nothing": Mutant("start", r"attempt = attempt \+ 1", "attempt = attempt"),
+    "a release counts as an attempt": Mutant(
+        "release", r"SET status =", "SET attempt = attempt + 1, status ="
+    ),
+    "a run after a cancel": Mutant(
+        "end", r"WHEN (task|held)\.cancel_requested_at IS NOT NULL THEN 'CANCELLED'"
+    ),
+    "a cancel that nobody wished": Mutant(
+        "end", r"(?s)AND \(\s*(held\.)?cancel_requested_at IS NOT NULL\s+OR .*?<> 'ack_cancel'\s*\)"
+    ),
+    "a retry that comes too late": Mutant("end", r"OR (next|wish)\.at >= (task|held)\.good_until"),
+    "an interrupted task loses its place": Mutant("end", r"= 'retry' AS moves", "<> '' AS moves"),
+    "an end keeps the unique slot": Mutant(
+        "end", r"CASE WHEN final\.live THEN task\.unique_slot END", "task.unique_slot"
+    ),
+    "a completion keeps the unique slot": Mutant("complete", r"unique_slot = NULL,"),
+    "expired, and keeps the unique slot": Mutant("expire", r"unique_slot = NULL,"),
+    "resubmitted without its unique slot": Mutant("resubmit", r"unique_slot = unique_key,"),
+    "resubmitted with its old retries": Mutant("resubmit", r"retry_count = CASE WHEN [^\n]* END,"),
+    "children counted twice": Mutant(
+        "count_edges", r"deps_needed \+ (\S+), updated", r"deps_needed + 2 * \1, updated"
+    ),
+    "edges resolved twice": Mutant("resolve_edges", r" AND NOT resolved"),
+    "a failure is a success": Mutant(
+        "resolve_edges", r"on_status = 'always'", "on_status IN ('always', 'success')"
+    ),
+    "claims from a paused queue": Mutant("claim", r"paused_at IS NOT NULL", "paused_by = '?'"),
+    "claims what is too late": Mutant("claim", r"good_until IS NULL OR", "true OR"),
+    "claims the last first": Mutant(
+        "claim", r"ORDER BY (task\.)?priority", r"ORDER BY -\1priority"
+    ),
+    "promotes what is not due": Mutant(
+        "promote", r"WHERE due_at", "WHERE due_at > due_at OR due_at"
+    ),
+    "renews the leases of others": Mutant("renew", r"WHERE token [^\n]*"),
+    "leaves attempts behind": Mutant(
+        "delete", r"(DELETE FROM \S*holdfast_task_attempts WHERE)", r"\1 false AND"
+    ),
+    "prunes by the day of birth": Mutant(
+        "prunable", r"ELSE task\.finished_at <", "ELSE task.created_at <"
+    ),
+    "prunes dead letters early": Mutant("prunable", r"WHEN task\.dead THEN", "WHEN false THEN"),
+    "the sender's clock": Mutant(
+        "submit", r"(:?)sent_at, :?now, :?now,", r"\1sent_at, \1sent_at, \1sent_at,"
+    ),
+}
