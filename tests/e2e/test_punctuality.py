@@ -60,6 +60,7 @@ def test_a_task_that_was_put_forward_starts_at_its_new_time(site: Site) -> None:
     assert -0.05 < line.at - wanted < WORST
 
 
+@pytest.mark.slow
 def test_from_the_start_of_a_worker_to_its_first_task(fresh_site: MakeSite) -> None:
     site = fresh_site("tests.e2e.programs.control")
     took: list[float] = []
