@@ -59,16 +59,21 @@ class Listener:
     def wait(self, timeout: float) -> frozenset[str]:
         """Sleep until a hint or the timeout; what was heard, empty after a timeout."""
         deadline = monotonic() + timeout
-        while not self._closed:
-            left = deadline - monotonic()
-            if self._selector.select(max(0.0, min(left, _LOOK_SECONDS))):
-                heard = self._drain()
-                if heard is not None:
-                    return heard
-            elif self._has_changed():
-                return frozenset((ANYTHING,))
-            elif left <= 0:
-                break
+        try:
+            while not self._closed:
+                left = deadline - monotonic()
+                if self._selector.select(max(0.0, min(left, _LOOK_SECONDS))):
+                    heard = self._drain()
+                    if heard is not None:
+                        return heard
+                elif self._has_changed():
+                    return frozenset((ANYTHING,))
+                elif left <= 0:
+                    break
+        except (OSError, ValueError):
+            # Closed by another thread, between our look at `_closed` and the wait.
+            if not self._closed:
+                raise
         return frozenset()
 
     def wake(self) -> None:
