@@ -60,7 +60,7 @@ MUTANTS = {
         "claim", r"ORDER BY (task\.)?priority", r"ORDER BY -\1priority"
     ),
     "promotes what is not due": Mutant(
-        "promote", r"WHERE due_at", "WHERE due_at > due_at OR due_at"
+        "promote", r"WHERE due_at", "WHERE due_at >= due_at OR due_at"
     ),
     "renews the leases of others": Mutant("renew", r"WHERE token [^\n]*"),
     "leaves attempts behind": Mutant(

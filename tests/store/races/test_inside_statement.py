@@ -22,7 +22,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.store import leases, operate, queues, retention, timing
 from tests.model.outcomes import change_for
 from tests.store.races.actor import Hand, Script
-from tests.store.races.stage import Stage
+from tests.store.races.stage import Stage, Texts
 from tests.support.stores import SECOND, Kind, Lab, Labs
 from tests.support.verbs import LEASE_US, QUEUE
 
@@ -69,10 +69,12 @@ class Gate:
 
 
 @contextmanager
-def gate(labs: Labs, statement: str) -> Iterator[Gate]:
-    """A stage whose actors stop inside this statement."""
+def gate(labs: Labs, statement: str, defect: Texts | None = None) -> Iterator[Gate]:
+    """A stage whose actors stop inside this statement, which may have a defect."""
 
     def change(name: str, text: str) -> str:
+        if defect is not None:
+            text = defect(name, text)
         if name != statement:
             return text
         anchor = ANCHORS[name]
@@ -105,7 +107,11 @@ TAKERS: dict[str, Callable[[Lab, bytes], object]] = {
 
 @pytest.mark.parametrize("what", TAKERS)
 def test_a_claim_takes_only_what_is_still_there(labs: Labs, what: str) -> None:
-    with gate(labs, "claim") as gated:
+    claim_meets(labs, what)
+
+
+def claim_meets(labs: Labs, what: str, defect: Texts | None = None) -> None:
+    with gate(labs, "claim", defect) as gated:
         lab = gated.lab
         id = lab.send(good_until=lab.clock.now + SECOND)
         claimed = gated.play(lambda hand: hand.claim().tasks, lambda: TAKERS[what](lab, id))
