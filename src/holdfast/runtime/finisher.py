@@ -18,6 +18,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from itertools import islice
+from operator import attrgetter
 from time import monotonic
 
 from holdfast.core.error_code import ErrorCode
@@ -33,13 +34,14 @@ from holdfast.runtime.outage import Outage
 from holdfast.runtime.pool.member import Member, State
 from holdfast.store import finish, inspect
 from holdfast.store.finish import NO_EXTRAS, Completion, Ending, Extras
-from holdfast.store.op import Key
+from holdfast.store.op import Key, apart
 from holdfast.store.protocol import Store
 from holdfast.store.stats import Tally
 
 log = logging.getLogger("holdfast.worker")
 
 MOST = 1000
+_KEY = attrgetter("assignment.task.key")
 _ROLLED_BACK = TaskError.ours(
     ErrorCode.COMPLETION_ROLLED_BACK,
     "the task called complete_in and returned, but its transaction was not committed",
@@ -96,7 +98,10 @@ class Finisher:
         if batch:
             if any(done.committed for done in batch):
                 batch = self._reread(batch)
-            self._write(batch)
+            # A claim that was lost may end together with the one that came after it; a write
+            # answers for each task, so it cannot answer for both.
+            for part in apart(batch, _KEY):
+                self._write(part)
         elif self._counts and monotonic() - self._tallied_at >= _TALLY_EVERY:
             self._write([])
         return 0.0

@@ -184,7 +184,7 @@ def release(holds: Sequence[Hold], *, queues: Iterable[str] = ()) -> Steps[dict[
         {"changes": Changes([(h.key, h.token, ()) for h in holds])},
         hint=Hint(Channel.READY, sorted(set(queues))),
     )
-    landed = {_key(row[0]): Landing(Answer.LANDED, TaskStatus.PENDING) for row in released}
+    landed = {rows.key(row[0]): Landing(Answer.LANDED, TaskStatus.PENDING) for row in released}
     return {h.key: landed.get(h.key, LOST) for h in holds}
 
 
@@ -203,8 +203,4 @@ def release_token(token: bytes, *, queue: str) -> Steps[int]:
 def lockable(keys: Sequence[Key]) -> Steps[set[Key]]:
     """Which of these tasks can be ended now without waiting for another transaction."""
     found = yield Statement("lock", {"keys": Keys(keys)})
-    return {_key(row[0]) for row in found}
-
-
-def _key(value: bytes | str | int) -> Key:
-    return value if type(value) is int else rows.uuid(value)  # type: ignore[arg-type]
+    return {rows.key(row[0]) for row in found}

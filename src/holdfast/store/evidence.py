@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from holdfast.core.status import TaskStatus
@@ -18,10 +19,13 @@ from holdfast.store.op import (
     Column,
     Key,
     Keys,
+    Mode,
+    Op,
     Statement,
     Steps,
     Table,
     alone,
+    apart,
     reads,
     writes,
 )
@@ -69,32 +73,33 @@ class TaskNote:
     """Appended to what there is."""
 
 
-@alone
-def write_notes(notes: Sequence[TaskNote]) -> Steps[set[Key]]:
-    """Write notes, one for each task; the keys of the tasks that were met."""
-    changed = yield Statement(
-        "write_notes",
-        {
-            "changes": Changes(
-                [
-                    (
-                        note.key,
-                        note.token,
-                        {
-                            "progress": note.progress,
-                            "stage": note.stage,
-                            "meta": note.meta,
-                            "beat": note.heartbeat,
-                            "output": note.output,
-                        },
-                    )
-                    for note in notes
-                ]
-            ),
-            "longest": LONGEST_OUTPUT,
-        },
-    )
-    return {_key(row[0]) for row in changed}
+def write_notes(notes: Sequence[TaskNote]) -> Op[set[Key]]:
+    """Write notes; the keys of the tasks that were met.
+
+    A task may have two: of a claim that was lost and whose code has not ended yet, and of the
+    claim that came after it.
+    """
+    parts = list(apart(notes, attrgetter("key")))
+    return Op(_write_notes(parts), Mode.WRITE if len(parts) > 1 else Mode.ALONE, "write_notes")
+
+
+def _write_notes(parts: Sequence[Sequence[TaskNote]]) -> Steps[set[Key]]:
+    met: set[Key] = set()
+    for notes in parts:
+        changes = Changes([(note.key, note.token, _said(note)) for note in notes])
+        found = yield Statement("write_notes", {"changes": changes, "longest": LONGEST_OUTPUT})
+        met.update(rows.key(row[0]) for row in found)
+    return met
+
+
+def _said(note: TaskNote) -> dict[str, str | bool | None]:
+    return {
+        "progress": note.progress,
+        "stage": note.stage,
+        "meta": note.meta,
+        "beat": note.heartbeat,
+        "output": note.output,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,7 @@ def append_logs(parts: Sequence[LogPart]) -> Steps[set[tuple[Key, int, int]]]:
         "append_logs",
         table=Table(_LOG_COLUMNS, [(p.key, p.token, p.attempt, p.part, p.data) for p in parts]),
     )
-    return {(_key(key), attempt, part) for key, attempt, part in stored}
+    return {(rows.key(key), attempt, part) for key, attempt, part in stored}
 
 
 class Printed(NamedTuple):
@@ -190,11 +195,7 @@ class PrunedLogs(NamedTuple):
 def prune_logs(after: Key | None = None, *, before: int, page: int = 500) -> Steps[PrunedLogs]:
     """Forget, among one page of tasks, the logs last written to before `before`."""
     found = yield Statement("old_logs", {"after": after, "before": At(before), "page": page})
-    old = [_key(key) for key, past in found if past]
+    old = [rows.key(key) for key, past in found if past]
     if old:
         yield Statement("drop_logs", {"keys": Keys(old)})
-    return PrunedLogs(len(old), _key(found[-1][0]) if len(found) == page else None)
-
-
-def _key(value: bytes | str | int) -> Key:
-    return value if type(value) is int else rows.uuid(value)  # type: ignore[arg-type]
+    return PrunedLogs(len(old), rows.key(found[-1][0]) if len(found) == page else None)

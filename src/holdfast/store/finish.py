@@ -125,7 +125,7 @@ def end_steps(endings: Sequence[Ending], skip_locked: bool = False) -> Steps[dic
     queues: set[str] = set()
     attempts: list[Row] = []
     for row in ended:
-        ending, status = by_key[_key(row)], TaskStatus(row[2])
+        ending, status = by_key[rows.key(row[0])], TaskStatus(row[2])
         answers[ending.key] = Landing(_answer(ending.change, status), status, row[3], row[5])
         attempts.append(_attempt(ending, status, row))
         if status is TaskStatus.PENDING:
@@ -189,7 +189,7 @@ def ended_under(claims: Sequence[tuple[Key, bytes]]) -> Steps[set[tuple[Key, byt
     found = yield Statement(
         "ended_under", {"changes": Changes([(key, token, ()) for key, token in claims])}
     )
-    return {(_key(row), rows.uuid(row[1])) for row in found}
+    return {(rows.key(row[0]), rows.uuid(row[1])) for row in found}
 
 
 def _hints(ended: Rows, queues: set[str]) -> Steps[None]:
@@ -267,7 +267,3 @@ def _attempt(ending: Ending, status: TaskStatus, row: Row) -> Row:
         usage.peak_memory_kb,
         usage.cpu_time_us,
     )
-
-
-def _key(row: Row) -> Key:
-    return row[0] if type(row[0]) is int else rows.uuid(row[0])

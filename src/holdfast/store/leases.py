@@ -89,7 +89,7 @@ def covered(tokens: Sequence[bytes]) -> Steps[dict[bytes, list[Key]]]:
     found = yield Statement("covered", {"tokens": Uuids(tokens)})
     tasks: dict[bytes, list[Key]] = {}
     for token, key in found:
-        tasks.setdefault(rows.uuid(token), []).append(_key(key))
+        tasks.setdefault(rows.uuid(token), []).append(rows.key(key))
     return tasks
 
 
@@ -144,7 +144,7 @@ def recover(
     left: list[Key] = []
     queues: set[str] = set()
     for row in leased:
-        key, locked = _key(row[0]), bool(row[14])
+        key, locked = rows.key(row[0]), bool(row[14])
         if not locked:
             left.append(key)
         elif row[2] == TaskStatus.CLAIMED:
@@ -191,9 +191,9 @@ def give_up(
         return []
     wanted = rows.keys(lease[0][1]) if keys is None else list(keys)
     leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(wanted)})
-    holds = [Hold(_key(row[0]), token) for row in leased if row[2] == TaskStatus.CLAIMED]
+    holds = [Hold(rows.key(row[0]), token) for row in leased if row[2] == TaskStatus.CLAIMED]
     endings = [
-        Ending(_key(row[0]), token, interrupted, pid=row[9], worker_id=row[10])
+        Ending(rows.key(row[0]), token, interrupted, pid=row[9], worker_id=row[10])
         for row in leased
         if row[2] == TaskStatus.RUNNING
     ]
@@ -230,7 +230,7 @@ def audit(after: bytes = bytes(16), *, page: int = 500) -> Steps[Audited]:
     stuck: list[bytes] = []
     for key, id, status, token, orphaned, idle in found:
         if orphaned and status in (TaskStatus.CLAIMED, TaskStatus.RUNNING):
-            orphans.setdefault(rows.uuid(token), []).append(_key(key))
+            orphans.setdefault(rows.uuid(token), []).append(rows.key(key))
         elif idle:
             stuck.append(rows.uuid(id))
     for token, keys in orphans.items():
@@ -264,7 +264,3 @@ def _decided(
         log.exception("task %s cannot be recovered; it is set aside", id.hex())
         return None
     return Ending(key, token, change, pid=row[9], worker_id=row[10])
-
-
-def _key(value: bytes | str | int) -> Key:
-    return value if type(value) is int else rows.uuid(value)  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ Values cross this line in neutral types, which each engine binds in its own way:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from functools import wraps
@@ -73,14 +73,28 @@ class Changes:
     """One row per (key, claim token), each with the fields its verb needs.
 
     A batch may hold claims of several tokens; the statement must match each task
-    with *its* token, never with any token of the batch. Fields are positional, or named
-    (a mapping) where there are many:
+    with *its* token, never with any token of the batch. A task stands in it once (`apart`): of
+    two rows one engine would write the last and the other both. Fields are positional, or
+    named (a mapping) where there are many:
 
         PostgreSQL   {"<id>": [token, field, …]}     {"<id>": {"token": token, name: field, …}}
         SQLite       [[key, token, field, …], …]     [[key, token, {name: field, …}], …]
     """
 
     rows: Sequence[tuple[Key, bytes, Sequence[Any] | Mapping[str, Any]]]
+
+    def __post_init__(self) -> None:
+        if len({row[0] for row in self.rows}) != len(self.rows):
+            raise ValueError("a task stands twice in one batch of changes")
+
+
+def apart(items: Sequence[T], key: Callable[[T], Key]) -> Iterator[list[T]]:
+    """The items in as few parts as name no task twice; nearly always one."""
+    while items:
+        first: dict[Key, T] = {}
+        rest = [item for item in items if first.setdefault(key(item), item) is not item]
+        yield list(first.values())
+        items = rest
 
 
 class Column(Enum):

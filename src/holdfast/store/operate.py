@@ -102,7 +102,7 @@ def remove(found: Sequence[tuple[object, ...]]) -> Steps[set[bytes]]:
     """Delete the tasks of these (key, id) rows."""
     if not found:
         return set()
-    keys = [row[0] if type(row[0]) is int else rows.uuid(row[0]) for row in found]  # type: ignore[arg-type]
+    keys = [rows.key(row[0]) for row in found]  # type: ignore[arg-type]
     ids = Uuids(rows.uuid(row[1]) for row in found)  # type: ignore[arg-type]
     deleted = yield Statement("delete", {"keys": Keys(keys), "ids": ids})
     return {rows.uuid(row[0]) for row in deleted}

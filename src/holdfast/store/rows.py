@@ -32,6 +32,11 @@ def optional_uuid(value: bytes | str | None) -> bytes | None:
     return None if value is None else uuid(value)
 
 
+def key(value: bytes | str | int) -> Key:
+    """A row key: an id on PostgreSQL, an integer on SQLite."""
+    return value if type(value) is int else uuid(value)  # type: ignore[arg-type]
+
+
 def keys(value: Sequence[Any] | str) -> list[Key]:
     """The tasks that a lease names: an array on PostgreSQL, JSON on SQLite."""
     if isinstance(value, str):

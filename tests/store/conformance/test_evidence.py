@@ -74,6 +74,16 @@ def test_notes_of_a_batch_are_fenced_one_by_one(lab: Lab) -> None:
     assert (lab.task(lost.id), lab.task(ended.id)) == before
 
 
+def test_a_lost_claim_and_the_one_after_it_may_speak_in_one_batch(lab: Lab) -> None:
+    lost = lab.running()
+    lab.fail_and_resubmit(lost)
+    mine = lab.run_again(lost.id)
+    for order in ((lost, mine), (mine, lost)):
+        notes = [TaskNote(task.key, task.token, output=f"{task is mine};") for task in order]
+        assert lab.run(evidence.write_notes(notes)) == {mine.key}
+    assert lab.task(mine.id).output == "True;True;"
+
+
 def test_a_checkpoint_is_found_again_in_a_later_attempt(lab: Lab) -> None:
     task = lab.running()
     read = evidence.read_checkpoint
