@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import sys
+from collections.abc import Collection
+from time import monotonic
 
 _PR_SET_PDEATHSIG = 1
 
@@ -33,3 +36,41 @@ def kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+class Witness:
+    """Sees the end of processes that are not our own children, where the kernel lets it.
+
+    Made while they live: a number alone may be somebody else's by the time it is looked at.
+    """
+
+    def __init__(self, pids: Collection[int]) -> None:
+        self._handles: set[int] = set()
+        for pid in pids if hasattr(os, "pidfd_open") else ():
+            try:
+                self._handles.add(os.pidfd_open(pid))
+            except OSError:
+                # It is gone already, or there is no descriptor left to see it by.
+                continue
+
+    def wait(self, patience: float) -> bool:
+        """Wait until all of them have ended; whether they have."""
+        deadline = monotonic() + patience
+        poll = select.poll()
+        for handle in self._handles:
+            poll.register(handle, select.POLLIN)
+        while self._handles:
+            ended = poll.poll(max(0.0, deadline - monotonic()) * 1000)
+            for handle, _ in ended:
+                poll.unregister(handle)
+                self._close(handle)
+            if not ended:
+                break
+        left = len(self._handles)
+        for handle in list(self._handles):
+            self._close(handle)
+        return not left
+
+    def _close(self, handle: int) -> None:
+        self._handles.discard(handle)
+        os.close(handle)

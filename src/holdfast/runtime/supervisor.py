@@ -221,7 +221,7 @@ class Supervisor:
         self._loops["switchboard"].stop()
         self._switchboard.wake()
         self._loops["switchboard"].join(1.0)
-        self._crew.template.end()
+        self._crew.end()
         self._relay.close()
         self._ears.close()
         self._reporter.farewell()

@@ -24,6 +24,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 from types import FrameType
 from typing import NoReturn
 
@@ -51,6 +52,7 @@ _CHUNK = 64 * 1024
 _MOST_DESCRIPTORS = 64
 _FIRST_INHERITED = 3
 _HIGH = 10
+_LAST_PATIENCE = 2.0
 _HELD_BACK = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 
@@ -243,7 +245,23 @@ class Template:
         for pid in self._children:
             lifeline.kill_group(pid)
         self._voices.flush()
+        self._await_children(monotonic() + _LAST_PATIENCE)
         os._exit(status)
+
+    def _await_children(self, deadline: float) -> None:
+        """Wait for children that were killed: whoever waits for us must find nothing left.
+
+        Not for ever: the kernel does not end a process that is stuck in a call of its own.
+        """
+        poll = select.poll()
+        poll.register(self._bell, select.POLLIN)
+        while True:
+            _drain(self._bell)
+            self._children = {pid: n for pid, n in self._children.items() if _bury(pid) is None}
+            left = deadline - monotonic()
+            if not self._children or left <= 0:
+                return
+            poll.poll(left * 1000)
 
 
 def thread_count() -> int:

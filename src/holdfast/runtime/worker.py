@@ -67,17 +67,18 @@ class Worker:
                 self._launch(ready.set).run()
             except BaseException as error:  # noqa: BLE001 - it is the caller's to see
                 problems.append(error)
+            finally:
+                ready.set()
 
         self._thread = threading.Thread(target=work, name="holdfast-worker", daemon=True)
         self._thread.start()
-        while not ready.wait(0.05) and self._thread.is_alive():
-            pass
+        ready.wait()
         if problems:
             self._thread = None
             raise problems[0]
 
     def stop(self, timeout: float | None = None) -> None:
-        """Ask the worker to stop, and wait until it has."""
+        """Ask the worker to stop, and wait until it has, its processes included."""
         if self._supervisor is not None:
             self._supervisor.stop()
         if self._thread is not None:

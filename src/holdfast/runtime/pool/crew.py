@@ -21,8 +21,9 @@ from collections.abc import Callable
 from time import monotonic
 
 from holdfast.core.errors import ConfigError
-from holdfast.runtime import board
+from holdfast.runtime import board, lifeline
 from holdfast.runtime.desk import Desk
+from holdfast.runtime.lifeline import Witness
 from holdfast.runtime.pool.member import Member, State
 from holdfast.runtime.wire import Broken, Fork, FromTemplate, Kind, Leave, Manifest, Reader, frame
 
@@ -31,6 +32,7 @@ log = logging.getLogger("holdfast.worker")
 _OUTPUT_PIPE = 1024 * 1024
 _YOUNG = 1.0
 _LONGEST_PAUSE = 10.0
+_LAST_PATIENCE = 2.0
 
 
 class AppBroken(ConfigError):
@@ -82,14 +84,16 @@ class Template:
         finally:
             self.sock.setblocking(False)
 
-    def end(self, patience: float = 2.0) -> None:
-        """Let it go: it ends when its socket does, and its children with it."""
+    def end(self, patience: float = 5.0) -> bool:
+        """Let it go: it ends when its socket does, after its children; False if it was killed."""
         self.sock.close()
         try:
             self.process.wait(patience)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+            return False
+        return True
 
 
 class Crew:
@@ -192,6 +196,18 @@ class Crew:
         """End every child now."""
         for member in list(self._desk.members.values()):
             self.kill(member)
+
+    def end(self) -> None:
+        """End template and children; returns when they are gone. Called without the lock."""
+        with self._desk.lock:
+            pids = [m.pid for m in self._desk.members.values() if m.pid is not None]
+        witness = Witness(pids)
+        if not self.template.end():
+            # It could not take its children along.
+            for pid in pids:
+                lifeline.kill_group(pid)
+        if not witness.wait(_LAST_PATIENCE):
+            log.error("a child has not ended though it was killed: the kernel holds on to it")
 
 
 def _enlarge(pipe: int) -> None:
