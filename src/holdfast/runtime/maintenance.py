@@ -4,6 +4,13 @@ Promotes what is due, expires what is too late, recovers what a vanished worker 
 forgets what is old. Every worker may; the rows decide who does. Each step is one short
 transaction, and one that fails costs only itself.
 
+Recovery comes last after an outage: the owners of leases that ran out meanwhile live, and
+renew as soon as they are let in. Two rules give them the time. The store's gap rule (see
+`store.leases`) speaks for the fleet, but for a third of a lease only, and a keeper that was
+refused may pause for longer than that before it knocks again. So each reaper adds its own:
+it takes nothing before it has itself looked after the store, without a gap, for as long as a
+keeper may need. One that has just started has seen nothing yet, and waits as well.
+
 The next due task sets a timer, so that a delayed task starts at its time and not at the
 next poll.
 """
@@ -13,11 +20,12 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from time import monotonic
+from math import inf
 
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.core.outcome import Change, Crashed, decide
 from holdfast.core.policy import Policy
+from holdfast.runtime.keeper import uptime
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.outage import Outage
 from holdfast.store import leases, timing
@@ -28,6 +36,9 @@ log = logging.getLogger("holdfast.worker")
 
 _LOOK_AGAIN = 0.05
 """Seconds between two looks at what is due next, however many hints come."""
+_KEEPERS_NEED = 2.0
+"""Within which a keeper has renewed once the store is back: the longest pause between attempts
+to connect (0.8 s, see `store.postgres.backoff`), a new connection, and a busy machine."""
 
 
 class Maintenance:
@@ -42,18 +53,20 @@ class Maintenance:
         outage: Outage,
         *,
         promoted: Callable[[], None],
+        clock: Callable[[], float] = uptime,
     ) -> None:
+        self._clock = clock
         self._store = store
         self._options = options
         self._outage = outage
         self._promoted = promoted
-        self._looked_at = 0.0
-        self._recover_at = 0.0
-        self._expire_at = 0.0
+        self._looked_at = self._recover_at = self._expire_at = -inf
+        self._steady_since = self._steady_at = -inf
+        self._quiet = False
 
     def tick(self) -> float:
         """Do what is due; how long until something may be due again."""
-        now = monotonic()
+        now = self._clock()
         since = now - self._looked_at
         if since < _LOOK_AGAIN:
             return _LOOK_AGAIN - since
@@ -98,9 +111,12 @@ class Maintenance:
     def _recover(self) -> None:
         gap_us = round(self._options.gap * 1_000_000)
         if not self._store.run(leases.count()):
+            self._is_steady()
             return
         tried: list[bytes] = []
         while self._store.attempt(lambda: leases.may_recover(gap_us)):
+            if not self._is_steady():
+                return
             done = self._store.attempt(
                 lambda: leases.recover(abandoned, tried=tried, gap_us=gap_us)
             )
@@ -115,6 +131,20 @@ class Maintenance:
                     done.released,
                 )
                 self._promoted()
+        self._is_steady(quiet=True)
+
+    def _is_steady(self, *, quiet: bool = False) -> bool:
+        """Note that the store has answered; whether it has for long enough to recover.
+
+        `quiet`: the fleet has noticed a gap, and recovers nothing for as long again. Whoever
+        looks more rarely than that may have missed it: so much time since the last look is a
+        gap, too.
+        """
+        now = self._clock()
+        if (quiet and not self._quiet) or now - self._steady_at > 2 * self._options.gap:
+            self._steady_since = now
+        self._steady_at, self._quiet = now, quiet
+        return now - self._steady_since >= max(self._options.gap, _KEEPERS_NEED)
 
 
 def abandoned(task: Abandoned) -> Change:
