@@ -118,3 +118,22 @@ def test_any_uuid_is_an_id() -> None:
     """Ids of callers need not be of version 7."""
     mine = uuid4()
     assert as_bytes(mine) == mine.bytes
+
+
+def test_many_ids_are_distinct_and_increase_with_those_drawn_one_by_one() -> None:
+    source = IdSource(lambda: 10**15)
+
+    found = [source(), *source.many(1_000), source(), *source.many(0), *source.many(1)]
+
+    assert len(found) == 1_003
+    assert found == sorted(set(found))
+    assert {UUID(bytes=id).version for id in found} == {7}
+
+
+def test_many_ids_borrow_from_the_next_millisecond_when_this_one_is_full() -> None:
+    source = IdSource(clock(5), lambda n: b"\xff" * n)
+
+    first, second = source.many(2)
+
+    assert first < second
+    assert UUID(bytes=second).int >> 80 == (UUID(bytes=first).int >> 80) + 1

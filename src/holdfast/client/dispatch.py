@@ -26,6 +26,7 @@ __all__ = ["Dispatch", "ManyArguments"]
 ManyArguments: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 """The arguments of one call of `send_many`: by position, or by name."""
 _NONE: Final[dict[str, Any]] = {}
+_CREATED: Final = SubmitAnswer.CREATED
 
 
 class Dispatch:
@@ -45,14 +46,12 @@ class Dispatch:
         self.access.check_open()
         if form.has_id:
             raise ConfigError("an id is for one task: leave it out of send_many", option="id")
-        limit = self.access.config.max_payload
-        return [
+        arguments = (
             # The tuple first: asking an abstract class is dear, and this runs for each of many.
-            form.fill(given, _NONE, limit)
-            if type(given) is tuple
-            else form.fill(*_arguments(given, place), limit)
+            (given, _NONE) if type(given) is tuple else _arguments(given, place)
             for place, given in enumerate(calls)
-        ]
+        )
+        return form.fill_many(arguments, self.access.config.max_payload)
 
     def form_of(self, name: str, version: int | None, choice: Choice) -> Form:
         """The form of a task by its name: checked if it is defined here."""
@@ -123,7 +122,10 @@ class Dispatch:
         decode = self._decoder(calls[0].task_name, calls[0].version)
         return [
             TaskHandle(
-                access, answer.id, created=_is_created(call, answer, repeated), decode=decode
+                access,
+                answer.id,
+                created=answer.answer is _CREATED or _is_created(call, answer, repeated),
+                decode=decode,
             )
             for call, answer in zip(calls, answers, strict=True)
         ]
@@ -134,7 +136,7 @@ class Dispatch:
 
 
 def _is_created(call: Call, answer: Submitted, repeated: bool) -> bool:
-    if answer.answer is SubmitAnswer.CREATED:
+    if answer.answer is _CREATED:
         return True
     if answer.answer is SubmitAnswer.EXISTING and answer.id == call.submission.id:
         # An id that was made for this send and exists already: the answer of our own first

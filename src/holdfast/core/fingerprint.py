@@ -12,7 +12,42 @@ from hashlib import sha256
 
 from holdfast.core.payload import to_json
 
-__all__ = ["fingerprint"]
+__all__ = ["Fingerprinter", "fingerprint"]
+
+
+class Fingerprinter:
+    """Digests of sends that differ in their arguments only, so the rest is encoded once.
+
+    What is digested is one JSON array of all that was asked for. Give `good_until` only if
+    the caller did: a deadline computed from `good_for` moves with the clock.
+    """
+
+    __slots__ = ("_head", "_tail")
+
+    def __init__(
+        self,
+        *,
+        task_name: str,
+        version: int,
+        queue_name: str,
+        priority: int,
+        delay_us: int | None = None,
+        run_at: int | None = None,
+        good_until: int | None = None,
+        good_for_us: int | None = None,
+        task_options: str | None = None,
+        tags: str | None = None,
+    ) -> None:
+        before = (task_name, version, queue_name, priority)
+        after = (delay_us, run_at, good_until, good_for_us, task_options, tags)
+        self._head = to_json(before)[:-1]
+        self._tail = to_json(after)[1:-1]
+
+    def __call__(self, args: str, kwargs: str, unique_key: str | None = None) -> str:
+        """The digest of one send: 64 hex digits."""
+        arguments = to_json((args, kwargs))[1:-1]
+        key = "null" if unique_key is None else to_json(unique_key)
+        return sha256(f"{self._head},{arguments},{self._tail},{key}]".encode()).hexdigest()
 
 
 def fingerprint(
@@ -31,24 +66,17 @@ def fingerprint(
     tags: str | None = None,
     unique_key: str | None = None,
 ) -> str:
-    """The digest of a send: 64 hex digits.
-
-    Give `good_until` only if the caller did: a deadline computed from `good_for` moves with
-    the clock.
-    """
-    asked = (
-        task_name,
-        version,
-        queue_name,
-        priority,
-        args,
-        kwargs,
-        delay_us,
-        run_at,
-        good_until,
-        good_for_us,
-        task_options,
-        tags,
-        unique_key,
+    """The digest of a single send."""
+    digest = Fingerprinter(
+        task_name=task_name,
+        version=version,
+        queue_name=queue_name,
+        priority=priority,
+        delay_us=delay_us,
+        run_at=run_at,
+        good_until=good_until,
+        good_for_us=good_for_us,
+        task_options=task_options,
+        tags=tags,
     )
-    return sha256(to_json(asked).encode()).hexdigest()
+    return digest(args, kwargs, unique_key)

@@ -29,8 +29,8 @@ from holdfast.core.soundness import TooLarge, Unsound, Walk
 
 __all__ = [
     "DEFAULT_LIMIT",
+    "ArrayDecoder",
     "Raw",
-    "array_decoder",
     "canonical",
     "decode",
     "decoder",
@@ -61,15 +61,15 @@ def encode_arguments(
 ) -> tuple[str, str]:
     """The JSON of a call's positional and keyword arguments, together within `limit`."""
     walk = Walk(limit)
-    place: int | str = 0
+    root = "args"
     try:
-        for place, value in enumerate(args):  # noqa: B007  (read when it fails)
-            walk.check(value)
-        for place, value in kwargs.items():  # noqa: B007
-            walk.check(value)
+        if args:
+            walk.check_items(args)
+        if kwargs:
+            root = "kwargs"
+            _check_named(walk, kwargs)
     except Unsound as unsound:
-        unsound.path.append(place)
-        _refuse(unsound, "kwargs" if isinstance(place, str) else "args")
+        _refuse(unsound, root)
     except TooLarge:
         _too_large("the arguments", limit)
     args_json = _encode(args, walk.unordered, "args") if args else b"[]"
@@ -77,6 +77,16 @@ def encode_arguments(
     if len(args_json) + len(kwargs_json) > limit:
         _too_large("the arguments", limit, len(args_json) + len(kwargs_json))
     return args_json.decode(), kwargs_json.decode()
+
+
+def _check_named(walk: Walk, kwargs: Mapping[str, Any]) -> None:
+    name = ""
+    try:
+        for name, value in kwargs.items():  # noqa: B007  (read when it fails)
+            walk.check(value)
+    except Unsound as unsound:
+        unsound.path.append(name)
+        raise
 
 
 def encode_value(value: Any, limit: int = DEFAULT_LIMIT, *, name: str = "value") -> str:
@@ -131,40 +141,52 @@ def decoder(kind: Any) -> Callable[[str | bytes | Raw], Any]:
     def run(text: str | bytes | Raw) -> Any:
         try:
             return read(text)
-        except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as error:
+        except _MISFITS as error:
             raise _misfit(error) from error
 
     return run
 
 
-def array_decoder(kinds: Sequence[Any], required: int) -> Callable[[str | bytes], list[Any] | None]:
-    """A function that decodes a JSON array in one go, each item as its kind.
+class ArrayDecoder:
+    """Decodes a JSON array in one go, each item as its kind.
 
-    The first `required` items must be there. Where something does not fit it answers None;
-    whoever needs to know what decodes the items one by one, in twenty times the time.
+    The first `required` items must be there. Whoever needs to know what does not fit
+    decodes the items one by one, in twenty times the time.
     """
-    shape = msgspec.defstruct(
-        "Items",
-        [
-            (f"item_{place}", kind) if place < required else (f"item_{place}", kind, _ABSENT)
-            for place, kind in enumerate(kinds)
-        ],
-        array_like=True,
-        forbid_unknown_fields=True,
-    )
-    read = msgspec.json.Decoder(shape, dec_hook=from_plain).decode
 
-    def run(text: str | bytes) -> list[Any] | None:
+    __slots__ = ("_read",)
+
+    def __init__(self, kinds: Sequence[Any], required: int) -> None:
+        shape = msgspec.defstruct(
+            "Items",
+            [
+                (f"item_{place}", kind) if place < required else (f"item_{place}", kind, _ABSENT)
+                for place, kind in enumerate(kinds)
+            ],
+            array_like=True,
+            forbid_unknown_fields=True,
+        )
+        self._read = msgspec.json.Decoder(shape, dec_hook=from_plain).decode
+
+    def fits(self, text: str | bytes) -> bool:
+        """Whether `decode` would give something."""
         try:
-            items = msgspec.structs.astuple(read(text))
-        except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+            self._read(text)
+        except _MISFITS:
+            return False
+        return True
+
+    def decode(self, text: str | bytes) -> list[Any] | None:
+        """The items; None where something does not fit."""
+        try:
+            items = msgspec.structs.astuple(self._read(text))
+        except _MISFITS:
             return None
         return [item for item in items if item is not _ABSENT]
 
-    return run
-
 
 _ABSENT: Final = object()
+_MISFITS: Final = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 
 
 @lru_cache(maxsize=512)

@@ -21,8 +21,8 @@ from typing import Any, Final, Union
 from holdfast.core.errors import ConfigError, PayloadError
 from holdfast.core.payload import (
     DEFAULT_LIMIT,
+    ArrayDecoder,
     Raw,
-    array_decoder,
     decoder,
     encode_value,
     split_array,
@@ -50,8 +50,8 @@ class _Types:
     """The decoders of a resolved signature."""
 
     positional: tuple[Decode, ...]
-    together: Callable[[str], list[Any] | None] | None
-    """All positional arguments in one go, where that can be done; None if they do not fit."""
+    together: ArrayDecoder | None
+    """All positional arguments in one go, where that can be done."""
     keyword: Mapping[str, Decode]
     rest: Decode | None
     """For `*args`."""
@@ -112,13 +112,15 @@ class Signature:
 
     def check(self, args_json: str, kwargs_json: str) -> None:
         """Raise `PayloadError` unless these arguments, already encoded, fit the function."""
-        self.decode(args_json, kwargs_json)
+        together = (self._types or self._decoders()).together
+        if kwargs_json != "{}" or together is None or not together.fits(args_json):
+            self.decode(args_json, kwargs_json)
 
     def decode(self, args_json: str, kwargs_json: str) -> Arguments:
         """The arguments to call the function with, as their annotated types."""
         kinds = self._types or self._decoders()
         if kwargs_json == "{}" and kinds.together is not None:
-            fitting = kinds.together(args_json)
+            fitting = kinds.together.decode(args_json)
             if fitting is not None:
                 return fitting, {}
         # Piece by piece: names are given, or something does not fit and the error says what.
@@ -231,13 +233,13 @@ class Signature:
             result=decoder(Any if unsupported(result) else result),
         )
 
-    def _together(self, hints: Mapping[str, Any]) -> Callable[[str], list[Any] | None] | None:
+    def _together(self, hints: Mapping[str, Any]) -> ArrayDecoder | None:
         """One decoder for the positional arguments, if they alone make a call."""
         kinds = [hints.get(name, Any) for name in self._positional]
         needs_names = any(index < 0 for _, index in self._required)
         if self._rest or needs_names or any(map(unsupported, kinds)):
             return None
-        return array_decoder(kinds, len(self._required))
+        return ArrayDecoder(kinds, len(self._required))
 
     def _parameter(self, parameter: inspect.Parameter, kind: Any) -> Decode:
         why = unsupported(kind)
