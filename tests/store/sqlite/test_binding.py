@@ -127,7 +127,8 @@ def test_rows_in_the_order_of_the_columns() -> None:
     (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), 0)
 
     assert call.values is None
-    assert list(call.rows) == [(str(ONE), "a", None), (str(TWO), "b", str(ONE))]
+    assert list(call.rows) == [[str(ONE), "a", None], [str(TWO), "b", str(ONE)]]
+    assert not call.returns
 
 
 def test_rows_in_another_order_with_shared_values() -> None:
@@ -135,7 +136,9 @@ def test_rows_in_another_order_with_shared_values() -> None:
 
     (call,) = binder.bind(Statement("x", {"queue": "q"}, table=Table(COLUMNS, ROWS)), 9)
 
-    assert list(call.rows) == [(9, "a", "q", str(ONE)), (9, "b", "q", str(TWO))]
+    # The columns first, in their own order: a row is bound almost as it is.
+    assert call.sql == "INSERT INTO t VALUES (?3, ?2, ?4, ?1)"
+    assert list(call.rows) == [[str(ONE), "a", 9, "q"], [str(TWO), "b", 9, "q"]]
 
 
 def test_rows_of_a_single_column() -> None:
@@ -143,7 +146,16 @@ def test_rows_of_a_single_column() -> None:
 
     (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), 0)
 
-    assert list(call.rows) == [("a",), ("b",)]
+    assert call.sql == "DELETE FROM t WHERE name = ?1"
+    assert list(call.rows) == [["a"], ["b"]]
+
+
+def test_a_text_that_returns_rows_says_so() -> None:
+    binder = Binder(lambda name: ["DELETE FROM t WHERE name = :name RETURNING id"])
+
+    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), 0)
+
+    assert call.returns
 
 
 def test_a_text_without_columns_runs_once() -> None:

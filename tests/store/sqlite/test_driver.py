@@ -37,6 +37,32 @@ def test_many_rows_are_written_and_returned_in_order(connection: Connection) -> 
     assert connection.execute("SELECT b FROM t WHERE a = 0") == [("new",)]
 
 
+def test_rows_for_which_nothing_was_written_are_told(connection: Connection) -> None:
+    connection.script(
+        """
+        CREATE TABLE noise (n);
+        CREATE TRIGGER gossip AFTER INSERT ON t BEGIN
+            INSERT INTO noise VALUES (1), (2);
+        END;
+        """
+    )
+    insert = "INSERT INTO t VALUES (?1, ?2) ON CONFLICT DO NOTHING"
+
+    assert connection.write_many(insert, [(1, "a"), (2, "b")]) == set()
+    assert connection.write_many(insert, [(1, "a"), (3, "c"), (2, "b"), [4, "d"], (4, "d")]) == {
+        0,
+        2,
+        4,
+    }
+    assert connection.write_many(insert, []) == set()
+    assert connection.execute("SELECT count(*) FROM t") == [(4,)]
+
+
+def test_a_row_that_is_refused_among_many_raises(connection: Connection) -> None:
+    with pytest.raises(ConstraintViolated):
+        connection.write_many("INSERT INTO t VALUES (?1, ?2)", [(1, "a"), (2, "")])
+
+
 def test_a_script_stays_inside_the_transaction(connection: Connection) -> None:
     connection.begin_immediate()
     connection.script(

@@ -1,6 +1,6 @@
 -- submit: ∅ → PENDING, SCHEDULED or WAITING. Run once per submission.
 -- Differs from PostgreSQL: a prepared INSERT per row beats picking 26 columns out of JSON.
--- A row that is not returned met its own id or a held unique slot. (VALUES with the same sum five
+-- A row that is not written met its own id or a held unique slot. (VALUES with the same sum five
 -- times takes three quarters of the time of a SELECT from a subquery that names it once.)
 INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
@@ -35,5 +35,4 @@ VALUES (
     END,
     max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now)
 )
-ON CONFLICT DO NOTHING
-RETURNING id;
+ON CONFLICT DO NOTHING;

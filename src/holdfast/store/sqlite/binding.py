@@ -36,6 +36,7 @@ from holdfast.store.op import (
 
 NOW = "now"
 _PLAIN = (tuple, list)
+_RETURNING = re.compile(r"\bRETURNING\b", re.IGNORECASE)
 
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*'          # a string
@@ -71,7 +72,9 @@ class Call(NamedTuple):
 
     sql: str
     values: Row | None
-    rows: Sequence[Row] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    returns: bool = True
+    """Whether a text that runs for each row has rows to return."""
 
 
 class Binder:
@@ -91,21 +94,20 @@ class Binder:
         params, table = statement.params, statement.table
         if table is None:
             return [Call(one.sql, bind(one, params, now)) for one in prepared]
-        layouts = self._lay_out(statement.name, prepared, table.columns)
+        layouts = self._lay_out(statement.name, table.columns)
         return [
             Call(one.sql, bind(one, params, now))
             if layout is None
-            else Call(one.sql, None, bind_rows(layout, table.rows, params, now))
+            else Call(layout.sql, None, bind_rows(layout, table.rows, params, now), layout.returns)
             for one, layout in zip(prepared, layouts, strict=True)
         ]
 
-    def _lay_out(
-        self, name: str, prepared: Sequence[Prepared], columns: Mapping[str, Column]
-    ) -> tuple[Layout | None, ...]:
+    def _lay_out(self, name: str, columns: Mapping[str, Column]) -> tuple[Layout | None, ...]:
         # A statement has the same columns each time; computing this takes longer than a row.
         known = self._layouts.get(name)
         if known is None or known[0] is not columns:
-            known = self._layouts[name] = columns, tuple(lay_out(one, columns) for one in prepared)
+            texts = self._texts(name)
+            known = self._layouts[name] = columns, tuple(lay_out(one, columns) for one in texts)
         return known[1]
 
 
@@ -118,9 +120,12 @@ class Prepared:
     wants_now: bool
 
 
-def prepare(sql: str) -> Prepared:
-    """Number the parameters of a text, so that both libraries can bind plain tuples."""
-    numbers: dict[str, int] = {}
+def prepare(sql: str, first: Iterable[str] = ()) -> Prepared:
+    """Number the parameters of a text, so that both libraries can bind plain tuples.
+
+    They are numbered in the order of their first use, but for those named in `first`.
+    """
+    numbers = {name: place for place, name in enumerate(first, 1)}
 
     def number(found: re.Match[str]) -> str:
         name = found.group(1)
@@ -150,45 +155,54 @@ class Layout:
     """Where the values of an execution for each row come from.
 
     A parameter is a column of the table if there is one of its name; the others are the
-    same for all rows, and stand behind the columns.
+    same for all rows, and are numbered behind the columns.
     """
 
+    sql: str
+    returns: bool
+    pick: Callable[[Row], Row] | None
+    """Takes the columns that the text mentions out of a row; None where it is all of them."""
     uuids: tuple[int, ...]
     shared: Prepared
-    pick: Callable[[Sequence[Any]], Row]
 
 
-def lay_out(prepared: Prepared, columns: Mapping[str, Column]) -> Layout | None:
+def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | None:
     """The layout of a text that runs for each row; None if it mentions no column."""
-    if not any(name in columns for name in prepared.names):
+    mentioned = set(prepare(sql).names)
+    used = [name for name in columns if name in mentioned]
+    if not used:
         return None
-    shared = tuple(name for name in prepared.names if name not in columns)
-    order = [*columns, *shared]
-    places = [order.index(name) for name in prepared.names]
-    uuids = [place for place, kind in enumerate(columns.values()) if kind is Column.UUID]
-    return Layout(tuple(uuids), Prepared(prepared.sql, shared, prepared.wants_now), _picker(places))
+    prepared = prepare(sql, used)
+    names = prepared.names[len(used) :]
+    return Layout(
+        sql=prepared.sql,
+        returns=_RETURNING.search(sql) is not None,
+        pick=None if len(used) == len(columns) else _picker([*map([*columns].index, used)]),
+        uuids=tuple(place for place, name in enumerate(used) if columns[name] is Column.UUID),
+        shared=Prepared(prepared.sql, names, prepared.wants_now),
+    )
 
 
-def _picker(places: list[int]) -> Callable[[Sequence[Any]], Row]:
+def _picker(places: list[int]) -> Callable[[Row], Row]:
     if len(places) == 1:
-        return lambda values: (values[places[0]],)
+        return lambda row: (row[places[0]],)
     return itemgetter(*places)
 
 
 def bind_rows(
     layout: Layout, rows: Sequence[Row], params: Mapping[str, Any], now: int
-) -> list[Row]:
+) -> list[list[Any]]:
     """The values of one execution for each row of a table."""
     uuids, pick = layout.uuids, layout.pick
     shared = bind(layout.shared, params, now)
-    found: list[Row] = []
+    found: list[list[Any]] = []
     for row in rows:
-        values = [*row, *shared]
+        values = [*(row if pick is None else pick(row)), *shared]
         for place in uuids:
             raw = values[place]
             if raw is not None:
                 values[place] = dashed(raw)
-        found.append(pick(values))
+        found.append(values)
     return found
 
 

@@ -43,7 +43,7 @@ class Connections:
         self._file: library.Identity | None = None
         self._files: dict[Connection, library.Identity] = {}
         self._looked = 0.0
-        self._changed = threading.Condition(threading.RLock())
+        self._make_lock()
         self._inside: set[int] = set()
         self._shut = False
         self._closed = False
@@ -85,7 +85,7 @@ class Connections:
         """The writing connection, for whoever has the turn; give it back soon."""
         self._go_in()
         try:
-            with self._changed:
+            with self._lock:
                 connection, self._writer = self._writer, None
             return connection or self._open("PRAGMA busy_timeout = 0")
         except BaseException:
@@ -94,7 +94,7 @@ class Connections:
 
     def give_writer(self, connection: Connection) -> None:
         try:
-            with self._changed:
+            with self._lock:
                 kept = self._is_good(connection) and self._writer is None
                 if kept:
                     self._writer = connection
@@ -109,7 +109,7 @@ class Connections:
             return self.take_writer()
         self._go_in(reading=True, timeout=timeout)
         try:
-            with self._changed:
+            with self._lock:
                 connection = self._readers.pop() if self._readers else None
             return connection or self._open("PRAGMA query_only = 1")
         except BaseException:
@@ -121,7 +121,7 @@ class Connections:
             self.give_writer(connection)
             return
         try:
-            with self._changed:
+            with self._lock:
                 kept = self._is_good(connection)
                 if kept:
                     self._readers.append(connection)
@@ -137,7 +137,7 @@ class Connections:
         with self._watching:
             self._go_in()
             try:
-                with self._changed:
+                with self._lock:
                     watcher, self._watcher = self._watcher, None
                 if watcher is None:
                     watcher = self._open("PRAGMA query_only = 1")
@@ -152,7 +152,7 @@ class Connections:
                 self._go_out()
 
     def _give_watcher(self, watcher: Connection) -> None:
-        with self._changed:
+        with self._lock:
             kept = self._is_good(watcher)
             if kept:
                 self._watcher = watcher
@@ -174,11 +174,16 @@ class Connections:
 
     def after_fork(self, *, in_child: bool) -> None:
         if in_child:
-            self._changed = threading.Condition(threading.RLock())
+            self._make_lock()
             self._start_in_child()
         with self._changed:
             self._shut = False
             self._changed.notify_all()
+
+    def _make_lock(self) -> None:
+        # The lock itself where nobody waits: a condition takes it in Python, at ten times the price.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
     def _shut_door(self) -> bool:
         """Let nobody in, and wait until all are out; False if that took too long."""
@@ -202,7 +207,7 @@ class Connections:
             self._lost_in_fork = True
 
     def _go_in(self, *, reading: bool = False, timeout: float | None = None) -> None:
-        with self._changed:
+        with self._lock:
             if self._barred or (reading and self._reading >= self._limit):
                 self._queue(reading, timeout)
             self._inside.add(get_ident())
@@ -232,7 +237,7 @@ class Connections:
             )
 
     def _go_out(self, *, reading: bool = False) -> None:
-        with self._changed:
+        with self._lock:
             self._inside.discard(get_ident())
             self._reading -= reading
             if self._waiting or self._barred:

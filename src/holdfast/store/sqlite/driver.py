@@ -51,6 +51,10 @@ class Connection(Protocol):
         """Run one statement for each row; whatever they return, in order."""
         ...
 
+    def write_many(self, sql: str, rows: Iterable[Parameters]) -> set[int]:
+        """Run one statement that returns nothing for each row; where it wrote nothing."""
+        ...
+
     def script(self, sql: str) -> None:
         """Run several statements without parameters, inside the open transaction."""
         ...

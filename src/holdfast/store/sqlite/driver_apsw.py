@@ -5,7 +5,7 @@ Owns the calls into apsw and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import apsw
@@ -48,6 +48,23 @@ class ApswConnection:
             return self._cursor.executemany(sql, rows).fetchall()
         except apsw.Error as error:
             raise self._fault(error) from error
+
+    def write_many(self, sql: str, rows: Iterable[Parameters]) -> set[int]:
+        idle: set[int] = set()
+        try:
+            self._cursor.executemany(sql, self._watch(rows, idle))
+        except apsw.Error as error:
+            raise self._fault(error) from error
+        return idle
+
+    def _watch(self, rows: Iterable[Parameters], idle: set[int]) -> Iterator[Parameters]:
+        # Asked for the next row, apsw has run the statement for the one before. (The total of
+        # changes would do, if it did not count what a user's triggers write.)
+        changes = self._raw.changes
+        for place, row in enumerate(rows):
+            yield row
+            if not changes():
+                idle.add(place)
 
     def script(self, sql: str) -> None:
         self.execute(sql)

@@ -55,6 +55,13 @@ class Sqlite3Connection:
         except sqlite3.Error as error:
             raise self._fault(error) from error
 
+    def write_many(self, sql: str, rows: Iterable[Parameters]) -> set[int]:
+        execute = self._cursor.execute
+        try:
+            return {place for place, row in enumerate(rows) if not execute(sql, row).rowcount}
+        except sqlite3.Error as error:
+            raise self._fault(error) from error
+
     def script(self, sql: str) -> None:
         # Not executescript(): that commits an open transaction first.
         for statement in split(sql):
