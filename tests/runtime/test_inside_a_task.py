@@ -18,7 +18,6 @@ from holdfast.core.records import ClaimedTask, TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.runtime import wire
 from holdfast.runtime.context import current_task
-from holdfast.runtime.relay_desk import RelayDesk
 from holdfast.runtime.wire import Job, Kind
 from holdfast.store import cancel, claims, finish, inspect
 from holdfast.store.open import open_store
@@ -27,6 +26,7 @@ from holdfast.store.settings import parse_url
 from holdfast.store.submit import submit
 from tests.support.nursery import Kid, Nursery, job
 from tests.support.postgres import PostgresServer
+from tests.support.relay import Relay
 from tests.support.verbs import submission
 
 TARGET = "tests.runtime.apps.storing:app"
@@ -37,7 +37,8 @@ class Worker:
 
     def __init__(self, url: str) -> None:
         self.store: Store = open_store(parse_url(url))
-        self.desk = RelayDesk(self.store)
+        self._relay = Relay(self.store)
+        self.desk = self._relay.desk
         self.nursery = Nursery(TARGET, HOLDFAST_URL=url)
         self.nursery.manifest()
         self.sent: list[ClaimedTask] = []
@@ -95,7 +96,7 @@ class Worker:
 
     def close(self) -> None:
         self.nursery.close()
-        self.desk.close()
+        self._relay.close()
         self.store.close()
 
 

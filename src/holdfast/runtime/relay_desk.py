@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol
@@ -23,14 +23,13 @@ from holdfast.runtime.relay_codec import Asked, decode_asked, refusal
 from holdfast.runtime.relay_sends import RelaySends
 from holdfast.runtime.wire import Answer, Ask, Listen, Message, Rang
 from holdfast.store.op import Channel, Mode, Op, Statement, Steps
-from holdfast.store.protocol import Listener, Store
+from holdfast.store.protocol import Store
 
 log = logging.getLogger("holdfast.worker")
 
 PATIENCE: Final = 5.0
 """Seconds that an open transaction waits for its child."""
 THREADS: Final = 2
-_POLL: Final = 1.0
 
 
 class Asker(Protocol):
@@ -46,13 +45,20 @@ class _Undone(Exception):
 class RelayDesk:
     """`asked`, `listens` and `gone` are called by one thread and return at once."""
 
-    def __init__(self, store: Store, *, threads: int = THREADS, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        follow_endings: Callable[[bool], None],
+        threads: int = THREADS,
+        patience: float = PATIENCE,
+    ) -> None:
         self._store = store
         self._patience = patience
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="holdfast-relay")
         self._sends = RelaySends(store, answer_of=self._failed)
         self._open: dict[tuple[Asker, int], SimpleQueue[Ask | None]] = {}
-        self._ears = _Ears(store)
+        self._waiting = _Waiting(follow_endings)
 
     def asked(self, member: Asker, question: Ask) -> None:
         """A child asks one step of an operation."""
@@ -83,20 +89,23 @@ class RelayDesk:
 
     def listens(self, member: Asker, message: Listen) -> None:
         """A child wants to hear hints, or no longer."""
-        self._ears.change(member, message)
+        self._waiting.change(member, message)
+
+    def ended(self) -> None:
+        """Some task has ended: tell those who wait for one (any thread)."""
+        self._waiting.ring()
 
     def gone(self, member: Asker) -> None:
         """A child is dead: what it had begun is undone."""
         for (other, _), waiting in list(self._open.items()):
             if other is member:
                 waiting.put(None)
-        self._ears.forget(member)
+        self._waiting.forget(member)
 
     def close(self) -> None:
         """Undo what is open, end the threads."""
         for waiting in list(self._open.values()):
             waiting.put(None)
-        self._ears.close()
         self._sends.close()
         self._pool.shutdown(wait=True)
 
@@ -164,68 +173,33 @@ def _is_conflict(store: Store, error: Exception) -> bool:
     return is_conflict(error)
 
 
-class _Ears:
-    """Listens on behalf of children, while any of them does."""
+class _Waiting:
+    """The children whose code waits for ends of tasks."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, follow: Callable[[bool], None]) -> None:
+        self._follow = follow
         self._lock = threading.Lock()
-        self._wanted: dict[Asker, set[str]] = {}
-        self._thread: threading.Thread | None = None
-        self._listener: Listener | None = None
-        self._closed = threading.Event()
+        self._members: set[Asker] = set()
 
     def change(self, member: Asker, message: Listen) -> None:
+        if message.channel != Channel.DONE.value:
+            # Whatever else happens is not for children to hear; who listens may as well poll.
+            return
         with self._lock:
-            wanted = self._wanted.setdefault(member, set())
+            before = bool(self._members)
             if message.wanted:
-                wanted.add(message.channel)
+                self._members.add(member)
             else:
-                wanted.discard(message.channel)
-            if not wanted:
-                del self._wanted[member]
-            if self._wanted and self._thread is None and not self._closed.is_set():
-                self._thread = threading.Thread(
-                    target=self._run, name="holdfast-relay-ears", daemon=True
-                )
-                self._thread.start()
+                self._members.discard(member)
+            after = bool(self._members)
+        if before is not after:
+            self._follow(after)
 
     def forget(self, member: Asker) -> None:
+        self.change(member, Listen(Channel.DONE.value, wanted=False))
+
+    def ring(self) -> None:
         with self._lock:
-            self._wanted.pop(member, None)
-
-    def close(self) -> None:
-        self._closed.set()
-        listener, thread = self._listener, self._thread
-        if listener is not None:
-            listener.wake()
-        if thread is not None:
-            thread.join(2 * _POLL)
-
-    def _run(self) -> None:
-        while not self._ended():
-            try:
-                self._listen()
-            except StoreUnavailable:
-                # Children poll; this only makes them quick.
-                self._closed.wait(_POLL)
-
-    def _ended(self) -> bool:
-        with self._lock:
-            if self._wanted and not self._closed.is_set():
-                return False
-            self._thread = None
-            return True
-
-    def _listen(self) -> None:
-        with self._store.listen(Channel.DONE) as listener:
-            self._listener = listener
-            while self._wanted and not self._closed.is_set():
-                if listener.wait(_POLL):
-                    for member in self._askers(Channel.DONE):
-                        member.say(Rang(Channel.DONE.value))
-        self._listener = None
-
-    def _askers(self, channel: Channel) -> Sequence[Asker]:
-        with self._lock:
-            return [member for member, wanted in self._wanted.items() if channel.value in wanted]
+            members = list(self._members)
+        for member in members:
+            member.say(Rang(Channel.DONE.value))

@@ -80,7 +80,10 @@ class Supervisor:
         self.desk = Desk(options, manifest.tasks)
         self._outage = Outage(options.gap / 2)
         self._evidence = Evidence(store, self.desk, self._outage)
-        self._relay = RelayDesk(store)
+        self._ears = Ears(
+            store, self._outage, poll=options.poll, ready=self._heard, ended=self._ended
+        )
+        self._relay = RelayDesk(store, follow_endings=self._ears.follow_endings)
         self._stacks = Stacks()
         self._criers = Criers(self.desk, manifest.hooks)
         self._switchboard = Switchboard(
@@ -113,7 +116,6 @@ class Supervisor:
             tasks=manifest.tasks,
             sources=found,
         )
-        self._ears = Ears(store, self._outage, poll=options.poll, heard=self._heard)
         self._shutdown = Shutdown(
             self.desk, self._crew, self._watcher, announce=self._reporter.farewell
         )
@@ -258,6 +260,9 @@ class Supervisor:
     def _is_drained(self) -> bool:
         with self.desk.lock:
             return self.desk.is_idle and self._claimer.found_nothing
+
+    def _ended(self) -> None:
+        self._relay.ended()
 
     def _heard(self, queues: frozenset[str]) -> None:
         self._claimer.rung(queues)

@@ -124,7 +124,11 @@ class Channel(StrEnum):
     READY = "holdfast_ready"
     """A task became claimable; the payload is its queue."""
     DONE = "holdfast_done"
-    """Some task ended; waiters read the ids they wait for."""
+    """Some task ended; waiters read the ids they wait for. The payload is `ENDED`."""
+
+
+ENDED = "!"
+"""Not the name of any queue: who listens to both channels can tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,7 @@ class Hint:
     """
 
     channel: Channel
-    queues: Sequence[str] = ("",)
+    queues: Sequence[str] = (ENDED,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,13 @@ from holdfast.core.policy import Policy
 from holdfast.core.retry import Retry
 from holdfast.store import dependents, leases, operate, queues, statement, timing
 from holdfast.store.leases import Abandoned
-from holdfast.store.op import Channel, Op, Statement, Steps
+from holdfast.store.op import ENDED, Channel, Op, Statement, Steps
 from tests.support.stores import SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM, LEASE_US, step
 
 T = TypeVar("T")
 Heard = set[tuple[Channel, str]]
-READY, DONE = (Channel.READY, "q"), (Channel.DONE, "")
+READY, DONE = (Channel.READY, "q"), (Channel.DONE, ENDED)
 
 
 class Listening(Lab):

@@ -1,0 +1,53 @@
+"""What a worker costs the server: five connections, whatever its children do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+
+from holdfast import Holdfast
+from tests.support.postgres import PostgresServer
+from tests.support.site import Site
+from tests.support.worker import until
+
+PROMISED = 5
+OPEN = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'holdfast'
+"""
+LEFT = "SELECT count(*) FROM holdfast_tasks WHERE finished_at IS NULL"
+LISTENS = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE 'LISTEN "holdfast_%'
+"""
+
+
+def test_a_worker_whose_tasks_send_and_wait(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    url = postgres_server.create_database()
+    site = Site("tests.e2e.programs.executors", url, tmp_path)
+    most = 0
+    with psycopg.connect(url, autocommit=True) as observer:
+
+        def count(query: str) -> int:
+            (found,) = observer.execute(query).fetchone() or (0,)
+            return int(found)
+
+        def all_ended() -> bool:
+            nonlocal most
+            most = max(most, count(OPEN))
+            return count(LEFT) == 0
+
+        with Holdfast(url) as app:
+            for number in range(40):
+                app.send("parent-async", number)
+        # Ours are gone, so that all that follow are the worker's.
+        until(lambda: count(OPEN) == 0)
+        site.worker("-c", "6", "--lease", "5")
+        until(all_ended, within=60)
+        assert count(LISTENS) == 1
+    site.close()
+    postgres_server.drop_database(url)
+    assert 2 <= most <= PROMISED

@@ -1,0 +1,33 @@
+"""A relay desk with ears: what the supervisor gives its children to use the store through."""
+
+from __future__ import annotations
+
+from holdfast.runtime.ears import Ears
+from holdfast.runtime.outage import Outage
+from holdfast.runtime.relay_desk import RelayDesk
+from holdfast.runtime.service import Loop
+from holdfast.store.protocol import Store
+
+
+class Relay:
+    """`desk` answers; close it before the store."""
+
+    def __init__(self, store: Store, *, patience: float = 5.0) -> None:
+        self.failures: list[BaseException] = []
+        self.desk = RelayDesk(store, follow_endings=self._follow, patience=patience)
+        self.ears = Ears(
+            store, Outage(1.0), poll=1.0, ready=lambda queues: None, ended=self.desk.ended
+        )
+        self._loop = Loop(self.ears, lambda name, error: self.failures.append(error))
+        self._loop.start()
+
+    def _follow(self, wanted: bool) -> None:
+        self.ears.follow_endings(wanted)
+
+    def close(self) -> None:
+        self.desk.close()
+        self._loop.stop()
+        self.ears.wake()
+        assert self._loop.join(5)
+        self.ears.close()
+        assert not self.failures
