@@ -17,12 +17,16 @@ import psycopg
 import pytest
 
 from holdfast import Holdfast, PayloadMismatch, StoreError, StoreUnavailable, TaskHandle, Unique
+from holdfast.client import sender
+from holdfast.client.sender import submit_all
 from holdfast.core.identity import new_id
+from holdfast.core.records import SubmitAnswer
 from holdfast.store.op import Op
 from tests.client.conftest import Hands
 from tests.support.deadline import eventually
 from tests.support.postgres import PostgresServer
 from tests.support.proxy import Proxy
+from tests.support.verbs import step
 
 SENDERS = 64
 
@@ -427,3 +431,15 @@ def test_close_waits_for_sends_under_way(url: str, open_app: Callable[..., Holdf
         thread.join(30)
     assert answers[0].created
     assert total(open_app(url)) == 2
+
+
+def test_a_graph_is_not_cut_into_chunks(
+    app: Holdfast, hands: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step may come before the one it waits for, however large the batch is."""
+    monkeypatch.setattr(sender, "CHUNK", 2)
+    workflow = new_id()
+    parent = step(workflow)
+    batch = [*(step(workflow, parent.id) for _ in range(4)), parent]
+    assert {answer.answer for answer in hands.run(submit_all(batch))} == {SubmitAnswer.CREATED}
+    assert hands.run(submit_all([])) == []

@@ -100,6 +100,8 @@ class Model(Runs):
         if s.on_conflict == "debounce":
             moved = self.reschedule([holder], move=True, delay_us=s.delay_us, run_at=s.run_at)
             if moved[holder]:
+                task["good_for_us"] = s.good_for_us
+                self.limit(task, s.good_for_us, s.good_until)
                 return Submitted(holder, SubmitAnswer.DEBOUNCED)
         return Submitted(holder, SubmitAnswer.EXISTING)
 

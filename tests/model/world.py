@@ -8,7 +8,6 @@ words of endings) and the shapes of what verbs are given.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -24,7 +23,15 @@ COMPLETED, FAILED, CANCELLED = TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStat
 EXPIRED, STALLED, DROPPED = TaskStatus.EXPIRED, TaskStatus.STALLED, TaskStatus.DROPPED
 
 FAILURES = {FAILED, STALLED, DROPPED, EXPIRED}
-UPSTREAM = {endings.UPSTREAM_FAILED.code, endings.UPSTREAM_CANCELLED.code}
+UPSTREAM = {
+    words.code: words
+    for words in (
+        endings.UPSTREAM_FAILED,
+        endings.UPSTREAM_CANCELLED,
+        endings.UPSTREAM_SUCCEEDED,
+    )
+}
+"""Why a step may be skipped, the gravest reason first."""
 
 
 class World:
@@ -91,13 +98,13 @@ class World:
         """These tasks ended: count their open edges, each once, and those of what they skip."""
         parents = set(ended)
         while parents:
-            counted: dict[bytes, list[bytes]] = defaultdict(list)
+            counted: set[bytes] = set()
             for (parent, child), edge in self.edges.items():
                 if parent in parents and not edge["resolved"]:
                     self._settle(edge, self.tasks[parent]["status"])
                     self._count(child, -1, -edge["satisfied"])
-                    counted[child] += [] if edge["satisfied"] else [parent]
-            parents = {child for child in counted if self._move_on(child, counted[child])}
+                    counted.add(child)
+            parents = {child for child in counted if self._move_on(child)}
 
     def _settle(self, edge: Row, status: TaskStatus) -> None:
         wanted = {"success": {COMPLETED}, "failure": FAILURES, "always": set(TaskStatus)}
@@ -109,7 +116,7 @@ class World:
         task["deps_needed"] += needed
         task["updated_at"] = self.now
 
-    def _move_on(self, child: bytes, failed_by: list[bytes]) -> bool:
+    def _move_on(self, child: bytes) -> bool:
         """unblock or skip, if it is time; True if it was skipped."""
         task = self.tasks[child]
         if task["status"] is not WAITING:
@@ -119,9 +126,12 @@ class World:
             if not self._is_held(child):
                 self._unblock(task)
         elif task["deps_needed"] > task["deps_open"]:
-            failed = any(self._is_failure(self.tasks[parent]) for parent in failed_by)
-            words = endings.UPSTREAM_FAILED if failed else endings.UPSTREAM_CANCELLED
-            self.finish(task, CANCELLED, words)
+            unmet = {
+                self._reason(self.tasks[parent])
+                for (parent, other), edge in self.edges.items()
+                if other == child and edge["resolved"] and not edge["satisfied"]
+            }
+            self.finish(task, CANCELLED, UPSTREAM[min(unmet, key=list(UPSTREAM).index)])
             return True
         return False
 
@@ -136,9 +146,14 @@ class World:
             good_until = max(task["enqueued_at"], self.now) + good_for_us
         task |= {"good_until": good_until, "expire_at": good_until}
 
-    def _is_failure(self, parent: Row) -> bool:
-        skipped = parent["error_code"] == endings.UPSTREAM_FAILED.code
-        return parent["status"] in FAILURES or skipped
+    def _reason(self, parent: Row) -> str:
+        """What a parent that did not end as it was to is to its child."""
+        if parent["error_code"] in UPSTREAM:
+            return str(parent["error_code"])
+        if parent["status"] in FAILURES:
+            return endings.UPSTREAM_FAILED.code
+        completed = parent["status"] is COMPLETED
+        return (endings.UPSTREAM_SUCCEEDED if completed else endings.UPSTREAM_CANCELLED).code
 
     def reopen(self, parents: set[bytes]) -> set[bytes]:
         """Children that have not run because of these wait for them again; the skipped ones."""
@@ -178,4 +193,4 @@ class World:
         for child in held:
             self.edges[workflow, child] |= {"resolved": True, "satisfied": True}
             self._count(child, -1, -1)
-        self.resolve({child for child in held if self._move_on(child, [])})
+        self.resolve({child for child in held if self._move_on(child)})

@@ -242,6 +242,10 @@ class Verbs(ABC):
         self.release(held)
         return self._on_from(held, status, queue)
 
+    def bring(self, case: Case, status: TaskStatus) -> Case:
+        """Bring a PENDING task on to this state; to EXPIRED only if it was sent with a deadline."""
+        return self._on_from(case.claimed, status, case.claimed.queue_name)
+
     def _on_from(self, held: ClaimedTask, status: TaskStatus, queue: str) -> Case:
         id, latest = held.id, held
         current: bytes | None = None

@@ -170,8 +170,10 @@ class Again(Exception):
 def submit_all(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
     """Submit all or none: a refusal of one rolls back the transaction."""
     answers: list[Submitted] = []
-    for start in range(0, len(submissions), CHUNK):
-        part = submissions[start : start + CHUNK]
+    # A step is refused if one that it waits for is not there, so a graph is not cut.
+    size = max(CHUNK, len(submissions)) if any(s.depends_on for s in submissions) else CHUNK
+    for start in range(0, len(submissions), size):
+        part = submissions[start : start + size]
         found = yield from submit(part)
         for submission, answer in zip(part, found, strict=True):
             if answer.answer is not SubmitAnswer.CREATED:

@@ -51,6 +51,7 @@ class ErrorCode(StrEnum):
     TASK_DROPPED = "TASK_DROPPED"
     UPSTREAM_FAILED = "UPSTREAM_FAILED"
     UPSTREAM_CANCELLED = "UPSTREAM_CANCELLED"
+    UPSTREAM_SUCCEEDED = "UPSTREAM_SUCCEEDED"
 
     @property
     def family(self) -> ErrorFamily:
@@ -91,6 +92,7 @@ _MEANINGS: dict[ErrorFamily, dict[ErrorCode, str]] = {
         ErrorCode.TASK_DROPPED: "no live worker knows the task's name and version",
         ErrorCode.UPSTREAM_FAILED: "a step this one depends on did not succeed",
         ErrorCode.UPSTREAM_CANCELLED: "a step this one depends on was cancelled",
+        ErrorCode.UPSTREAM_SUCCEEDED: "not needed: a step whose failure it waits for succeeded",
     },
 }
 _MEANING = {code: text for codes in _MEANINGS.values() for code, text in codes.items()}

@@ -146,12 +146,17 @@ class UnknownTask(HoldfastError):
 
 
 class TaskNotFound(HoldfastError):
-    """No task has this id: it was never committed, or its record has been deleted."""
+    """No task has this id: it was never committed, or its record has been deleted.
 
-    def __init__(self, task_id: UUID | bytes) -> None:
+    `needed_by` is the task that was to wait for it, where that is how it was missed.
+    """
+
+    def __init__(self, task_id: UUID | bytes, *, needed_by: UUID | bytes | None = None) -> None:
         self.task_id = _uuid(task_id)
+        self.needed_by = None if needed_by is None else _uuid(needed_by)
+        by = "" if needed_by is None else f", for which task {self.needed_by} was to wait"
         super().__init__(
-            f"no task has the id {self.task_id}: it was never committed in this database, "
+            f"no task has the id {self.task_id}{by}: it was never committed in this database, "
             "or it was deleted"
         )
 

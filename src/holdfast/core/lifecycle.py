@@ -117,7 +117,7 @@ _TABLE: tuple[Transition, ...] = (
         targets=(PENDING, SCHEDULED),
         actor="operator; unique `debounce`",
         guard="status",
-        writes="`run_at`, `enqueued_at`, queue, priority",
+        writes="`run_at`, `enqueued_at`, queue, priority; `debounce` also `good_until`",
     ),
     Transition(
         verb=Verb.REPLACE,
@@ -142,7 +142,7 @@ _TABLE: tuple[Transition, ...] = (
         targets=(CANCELLED,),
         actor="the parent's ending",
         guard="more dependencies needed than open",
-        writes="UPSTREAM_FAILED or UPSTREAM_CANCELLED; cascades",
+        writes="UPSTREAM_FAILED, UPSTREAM_CANCELLED or UPSTREAM_SUCCEEDED; cascades",
     ),
     Transition(
         verb=Verb.HOLD,

@@ -27,8 +27,8 @@ class Unique:
     Without a `key` the arguments are the key, exactly as they are sent: `f(1)` and `f(a=1)`
     are two. `on_conflict` says what a send does when the key is held: "return" gives the
     handle of the task that holds it, "replace" gives it the new arguments, "debounce" puts
-    it off to the new time, "raise" raises `UniqueConflict`. A holder that has started is
-    never replaced or put off, but returned.
+    it off to the new time, with the new deadline, "raise" raises `UniqueConflict`. A holder that
+    has started is never replaced or put off, but returned.
     """
 
     key: str | None = None

@@ -1,6 +1,6 @@
 """What waits for a task, and what its ending does to them: unblock, skip, hold.
 
-Owns the counting of edges. An edge is resolved once. A child keeps two counts: how many
+Owns the edges and their counting. An edge is resolved once. A child keeps two counts: how many
 edges are open, and how many it still needs; needed = 0 unblocks it, needed > open skips
 it, and a skipped task is an ended parent in its turn. Every ending calls `resolve` in its
 own transaction; tasks outside workflows have no edges and cost nothing here.
@@ -11,12 +11,31 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+from uuid import UUID
 
-from holdfast.core.error_code import ErrorCode
+from holdfast.core.errors import ConfigError, TaskNotFound
+from holdfast.core.records import On, Submission
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
-from holdfast.store.endings import UPSTREAM_CANCELLED, UPSTREAM_FAILED
-from holdfast.store.op import Channel, Hint, Rows, Statement, Steps, Uuids, writes
+from holdfast.store.endings import (
+    UPSTREAM_CANCELLED,
+    UPSTREAM_FAILED,
+    UPSTREAM_SUCCEEDED,
+    StoreEnding,
+)
+from holdfast.store.op import (
+    Channel,
+    Column,
+    Hint,
+    Rows,
+    Statement,
+    Steps,
+    Table,
+    Uuids,
+    writes,
+)
+
+_EDGE_COLUMNS = {"parent_id": Column.UUID, "child_id": Column.UUID, "on_status": Column.TEXT}
 
 
 class Ended(NamedTuple):
@@ -24,12 +43,84 @@ class Ended(NamedTuple):
 
     id: bytes
     status: TaskStatus
-    error_code: str | None = None
 
 
 _FAILURES = frozenset(
     {TaskStatus.FAILED, TaskStatus.STALLED, TaskStatus.DROPPED, TaskStatus.EXPIRED}
 )
+
+
+def connect(submissions: Sequence[Submission]) -> Steps[None]:
+    """Write the edges of new tasks; a parent that has ended already resolves its edge at once.
+
+    The parents are locked first: an ending that comes now waits for this commit and then
+    sees the edge. A graph in which a task would wait for ever is refused as a whole.
+    """
+    graph = {s.id: _edges(s) for s in submissions}
+    parents = Uuids(sorted({parent for edges in graph.values() for parent in edges}))
+    locked = yield Statement("lock_tasks", {"ids": parents})
+    workflows = {rows.uuid(row[0]): rows.optional_uuid(row[2]) for row in locked}
+    for s in submissions:
+        _check_parents(s, workflows)
+    _check_order(graph)
+    yield Statement(
+        "add_edges",
+        table=Table(
+            _EDGE_COLUMNS,
+            [(parent, child, on) for child, edges in graph.items() for parent, on in edges.items()],
+        ),
+    )
+    ended = [Ended(rows.uuid(row[0]), TaskStatus(row[1])) for row in locked]
+    yield from resolve([parent for parent in ended if parent.status.is_terminal])
+
+
+def _edges(s: Submission) -> dict[bytes, On]:
+    """What a task waits for. The same parent twice is one edge: it ends once."""
+    edges: dict[bytes, On] = {}
+    for edge in s.depends_on:
+        on = edges.setdefault(edge.parent_id, edge.on)
+        if on != edge.on:
+            raise ConfigError(
+                f"task {_name(s.id)} waits for task {_name(edge.parent_id)} twice, on {on} and on "
+                f"{edge.on}: say once on what",
+                option="depends_on",
+            )
+    if s.deps_needed is not None and not 1 <= s.deps_needed <= len(edges):
+        raise ConfigError(
+            f"task {_name(s.id)} needs {s.deps_needed} of the {len(edges)} tasks it waits for: "
+            f"give a number from 1 to {len(edges)}",
+            option="depends_on",
+        )
+    return edges
+
+
+def _check_parents(s: Submission, workflows: dict[bytes, bytes | None]) -> None:
+    """Only the end of a step of the same workflow is heard by those that wait for it."""
+    for edge in s.depends_on:
+        if edge.parent_id not in workflows:
+            raise TaskNotFound(edge.parent_id, needed_by=s.id)
+        if s.workflow_id is None or workflows[edge.parent_id] != s.workflow_id:
+            raise ConfigError(
+                f"task {_name(s.id)} cannot wait for task {_name(edge.parent_id)}: they are not "
+                "steps of one workflow",
+                option="depends_on",
+            )
+
+
+def _check_order(graph: dict[bytes, dict[bytes, On]]) -> None:
+    from graphlib import CycleError, TopologicalSorter
+
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        names = " → ".join(map(_name, reversed(error.args[1])))
+        raise ConfigError(
+            f"tasks that wait for each other would never run: {names}", option="depends_on"
+        ) from None
+
+
+def _name(id: bytes) -> str:
+    return str(UUID(bytes=id))
 
 
 def ended_steps(found: Rows, *, id: int, status: int, workflow_id: int) -> list[Ended]:
@@ -61,24 +152,16 @@ def _resolve_once(ended: Sequence[Ended], queues: set[str]) -> Steps[list[Ended]
     )
     if not edges:
         return []
-    parents = {e.id: e for e in ended}
     satisfied: dict[bytes, int] = defaultdict(int)
     resolved: dict[bytes, int] = defaultdict(int)
-    failed_above: set[bytes] = set()
-    for parent_id, child_id, met in edges:
+    for _, child_id, met in edges:
         child = rows.uuid(child_id)
         resolved[child] += 1
         satisfied[child] += bool(met)
-        if not met and _is_failure(parents[rows.uuid(parent_id)]):
-            failed_above.add(child)
     deltas = {child: (-resolved[child], -satisfied[child]) for child in resolved}
     children = yield from count(deltas)
     yield from unblock((child for child, state in children.items() if state.may_run), queues)
-    return (yield from _skip(children, failed_above))
-
-
-def _is_failure(parent: Ended) -> bool:
-    return parent.status in _FAILURES or parent.error_code == ErrorCode.UPSTREAM_FAILED
+    return (yield from _skip(children))
 
 
 class Waiting(NamedTuple):
@@ -125,24 +208,53 @@ def unblock(ids: Iterable[bytes], queues: set[str]) -> Steps[None]:
         queues.update(queue for _, status, queue in found if status == TaskStatus.PENDING)
 
 
-def _skip(children: dict[bytes, Waiting], failed_above: set[bytes]) -> Steps[list[Ended]]:
+def _skip(children: dict[bytes, Waiting]) -> Steps[list[Ended]]:
+    doomed = Uuids(sorted(child for child, state in children.items() if state.cannot_run))
+    if not doomed:
+        return []
+    reasons = yield from _reasons(doomed)
     skipped: list[Ended] = []
-    doomed = [child for child, state in children.items() if state.cannot_run]
-    for ending in (UPSTREAM_FAILED, UPSTREAM_CANCELLED):
-        ids = sorted(c for c in doomed if (c in failed_above) == (ending is UPSTREAM_FAILED))
+    for ending in _REASONS:
+        ids = Uuids(child for child in doomed if reasons[child] is ending)
         if not ids:
             continue
         found = yield Statement(
             "skip",
             {
-                "ids": Uuids(ids),
+                "ids": ids,
                 "error": ending.error,
                 "error_code": ending.code,
                 "reason": ending.reason,
             },
         )
-        skipped += [Ended(rows.uuid(row[0]), TaskStatus.CANCELLED, ending.code) for row in found]
+        skipped += [Ended(rows.uuid(row[0]), TaskStatus.CANCELLED) for row in found]
     return skipped
+
+
+_REASONS = (UPSTREAM_FAILED, UPSTREAM_CANCELLED, UPSTREAM_SUCCEEDED)
+"""Why a step is skipped; of several reasons the first one counts."""
+
+
+def _reasons(doomed: Uuids) -> Steps[dict[bytes, StoreEnding]]:
+    """Why each of these will never have what it needs, as all its parents that ended tell."""
+    unmet = yield Statement("unmet_edges", {"ids": doomed})
+    found: dict[bytes, set[StoreEnding]] = defaultdict(set)
+    for child_id, status, error_code in unmet:
+        found[rows.uuid(child_id)].add(_reason(status, error_code))
+    # Nobody is to blame only where the counts were wrong from the beginning.
+    return {child: min(found[child] or {UPSTREAM_FAILED}, key=_REASONS.index) for child in doomed}
+
+
+def _reason(status: str | None, error_code: str | None) -> StoreEnding:
+    """What an ended parent is to a child that it leaves without what it needs.
+
+    One that was skipped itself hands down its own reason.
+    """
+    if status in _FAILURES or error_code == UPSTREAM_FAILED.code:
+        return UPSTREAM_FAILED
+    if status == TaskStatus.COMPLETED or error_code == UPSTREAM_SUCCEEDED.code:
+        return UPSTREAM_SUCCEEDED
+    return UPSTREAM_CANCELLED
 
 
 def settle(ids: Sequence[bytes]) -> Steps[None]:
@@ -150,7 +262,7 @@ def settle(ids: Sequence[bytes]) -> Steps[None]:
     children = yield from count(dict.fromkeys(ids, (0, 0)))
     queues: set[str] = set()
     yield from unblock((child for child, state in children.items() if state.may_run), queues)
-    skipped = yield from _skip(children, set(children))
+    skipped = yield from _skip(children)
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
     yield from resolve(skipped)

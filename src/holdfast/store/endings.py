@@ -30,3 +30,6 @@ EXPIRED = _ending(ErrorCode.TASK_EXPIRED, "not claimed before its good_until")
 DROPPED = _ending(ErrorCode.TASK_DROPPED, "no live worker knows this task name and version")
 UPSTREAM_FAILED = _ending(ErrorCode.UPSTREAM_FAILED, "a step it depends on did not succeed")
 UPSTREAM_CANCELLED = _ending(ErrorCode.UPSTREAM_CANCELLED, "a step it depends on was cancelled")
+UPSTREAM_SUCCEEDED = _ending(
+    ErrorCode.UPSTREAM_SUCCEEDED, "not needed: a step whose failure it waits for succeeded"
+)

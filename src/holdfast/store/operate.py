@@ -131,6 +131,9 @@ def reschedule(
             "run_at": None if run_at is None else At(run_at),
             "queue_name": queue,
             "priority": priority,
+            "renew": False,
+            "good_until": None,
+            "good_for_us": None,
         },
         hint=Hint(Channel.READY, () if queue is None else (queue,)),
     )

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import itemgetter
 
-from holdfast.core.records import Edge, Submission, SubmitAnswer, Submitted
-from holdfast.core.status import TaskStatus
+from holdfast.core.records import Submission, SubmitAnswer, Submitted
 from holdfast.store import dependents, rows
 from holdfast.store.op import (
     At,
@@ -69,8 +68,6 @@ _fields = itemgetter(
     )
 )
 
-_EDGE_COLUMNS = {"parent_id": Column.UUID, "child_id": Column.UUID, "on_status": Column.TEXT}
-
 
 def submit(submissions: Sequence[Submission]) -> Op[list[Submitted]]:
     """Create tasks; one answer per submission, in order.
@@ -95,7 +92,7 @@ def _submit(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
     fresh = set() if all_created else {rows.uuid(row[0]) for row in created}
     depending = [s for s in submissions if s.depends_on and (all_created or s.id in fresh)]
     if depending:
-        yield from _connect(depending)
+        yield from dependents.connect(depending)
     if all_created:
         return [Submitted(s.id, SubmitAnswer.CREATED) for s in submissions]
     met = yield from _meet(submissions, fresh)
@@ -119,28 +116,6 @@ def _row(s: Submission) -> Row:
     # Two edges from one parent are one: it ends once.
     edges = len({edge.parent_id for edge in s.depends_on})
     return (*row, edges if s.deps_needed is None else s.deps_needed, edges)
-
-
-def _connect(submissions: Sequence[Submission]) -> Steps[None]:
-    """Write the edges of new tasks; a parent that has ended already resolves its edge at once.
-
-    The parents are locked first: an ending that comes now waits for this commit and then
-    sees the edge.
-    """
-    edges: list[tuple[Submission, Edge]] = [(s, e) for s in submissions for e in s.depends_on]
-    parents = Uuids(sorted({edge.parent_id for _, edge in edges}))
-    locked = yield Statement("lock_tasks", {"ids": parents})
-    yield Statement(
-        "add_edges",
-        table=Table(_EDGE_COLUMNS, [(edge.parent_id, s.id, edge.on) for s, edge in edges]),
-    )
-    ended = [
-        dependents.Ended(rows.uuid(id), TaskStatus(status), code)
-        for id, status, _, code, _, _ in locked
-        if TaskStatus(status).is_terminal
-    ]
-    if ended:
-        yield from dependents.resolve(ended)
 
 
 def _meet(submissions: Sequence[Submission], fresh: set[bytes]) -> Steps[dict[int, Submitted]]:
@@ -204,6 +179,9 @@ def _yield_to(holder: bytes, s: Submission) -> Steps[Submitted]:
                 "run_at": None if s.run_at is None else At(s.run_at),
                 "queue_name": None,
                 "priority": None,
+                "renew": True,
+                "good_until": None if s.good_until is None else At(s.good_until),
+                "good_for_us": s.good_for_us,
             },
             hint=Hint(Channel.READY, [s.queue_name]),
         )

@@ -7,15 +7,16 @@ from typing import get_args
 import pytest
 
 from holdfast.core.ending import Crashed
+from holdfast.core.errors import HoldfastError, TaskNotFound
 from holdfast.core.failure import decode_error
 from holdfast.core.identity import new_id
 from holdfast.core.outcome import decide
 from holdfast.core.policy import Policy
-from holdfast.core.records import Edge, On
+from holdfast.core.records import Edge, On, Submission, SubmitAnswer
 from holdfast.core.status import TaskStatus
-from holdfast.store import dependents, finish, leases, timing
+from holdfast.store import dependents, finish, leases, operate, timing
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
-from tests.support.verbs import ENDED, LEASE_US, PID, step
+from tests.support.verbs import ENDED, LEASE_US, PID, Case, step, submission
 
 S = TaskStatus
 SATISFIES: dict[TaskStatus, set[On]] = {
@@ -26,6 +27,12 @@ SATISFIES: dict[TaskStatus, set[On]] = {
     S.EXPIRED: {"failure", "always"},
     S.CANCELLED: {"always"},
 }
+SAYS = {
+    S.COMPLETED: "UPSTREAM_SUCCEEDED",
+    S.CANCELLED: "UPSTREAM_CANCELLED",
+    **dict.fromkeys((S.FAILED, S.STALLED, S.DROPPED, S.EXPIRED), "UPSTREAM_FAILED"),
+}
+"""Why a step is skipped whose edge such an ending does not satisfy."""
 HOUR = 3600 * SECOND
 
 
@@ -33,6 +40,12 @@ def send(lab: Lab, workflow: bytes, *parents: bytes | Edge, **fields: object) ->
     sent = step(workflow, *parents, **fields)
     lab.submit(sent)
     return sent.id
+
+
+def to_end(lab: Lab, workflow: bytes, ending: TaskStatus) -> Case:
+    """A step that can be brought to this end."""
+    until = lab.clock.now + SECOND if ending is S.EXPIRED else None
+    return lab.reach(S.PENDING, workflow_id=workflow, good_until=until)
 
 
 def complete(lab: Lab, *ids: bytes) -> None:
@@ -61,10 +74,11 @@ def counts(lab: Lab, id: bytes) -> tuple[int, int]:
 def test_an_edge_is_satisfied_by_the_endings_it_is_for(
     lab: Lab, ending: TaskStatus, on: On
 ) -> None:
-    workflow, parent = new_id(), new_id()
-    child = send(lab, workflow, Edge(parent, on))
+    workflow = new_id()
+    parent = to_end(lab, workflow, ending)
+    child = send(lab, workflow, Edge(parent.id, on))
     assert lab.status(child) is S.WAITING
-    lab.reach(ending, id=parent, workflow_id=workflow)
+    lab.bring(parent, ending)
     task = lab.task(child)
     assert task.deps_open == 0
     if on in SATISFIES[ending]:
@@ -72,7 +86,7 @@ def test_an_edge_is_satisfied_by_the_endings_it_is_for(
         assert task.enqueued_at == lab.clock.now
     else:
         assert (task.status, task.deps_needed) == (S.CANCELLED, 1)
-        assert task.error_code in ("UPSTREAM_FAILED", "UPSTREAM_CANCELLED")
+        assert task.error_code == SAYS[ending]
         assert task.finished_at == lab.clock.now
         assert task.result is not None
         assert decode_error(task.result).error_code == task.error_code
@@ -89,29 +103,42 @@ def test_a_step_that_is_sent_after_its_parent_ended_does_not_wait_for_ever(
     assert lab.status(child) is (S.PENDING if ending is S.COMPLETED else S.CANCELLED)
 
 
-@pytest.mark.parametrize(
-    ("ending", "code"),
-    [
-        (S.FAILED, "UPSTREAM_FAILED"),
-        (S.STALLED, "UPSTREAM_FAILED"),
-        (S.DROPPED, "UPSTREAM_FAILED"),
-        (S.EXPIRED, "UPSTREAM_FAILED"),
-        (S.CANCELLED, "UPSTREAM_CANCELLED"),
-    ],
-)
-def test_a_skipped_step_says_why_all_the_way_down(lab: Lab, ending: TaskStatus, code: str) -> None:
-    workflow, parent = new_id(), new_id()
-    child = send(lab, workflow, parent)
+@on_each_engine
+@pytest.mark.parametrize("ending", ENDED)
+def test_a_skipped_step_says_why_all_the_way_down(lab: Lab, ending: TaskStatus) -> None:
+    workflow = new_id()
+    parent = to_end(lab, workflow, ending)
+    child = send(lab, workflow, Edge(parent.id, "failure" if ending is S.COMPLETED else "success"))
     grandchild = send(lab, workflow, child)
     rescue = send(lab, workflow, Edge(child, "always"))
     on_failure = send(lab, workflow, Edge(child, "failure"))
-    lab.reach(ending, id=parent, workflow_id=workflow)
+    lab.bring(parent, ending)
     for skipped in (child, grandchild, on_failure):
         task = lab.task(skipped)
-        assert (task.status, task.error_code) == (S.CANCELLED, code)
+        assert (task.status, task.error_code) == (S.CANCELLED, SAYS[ending])
         assert task.failed_reason
         assert lab.attempts(skipped) == []
     assert lab.status(rescue) is S.PENDING
+
+
+@on_each_engine
+@pytest.mark.parametrize("first", [S.COMPLETED, S.FAILED, S.CANCELLED])
+@pytest.mark.parametrize("last", [S.COMPLETED, S.FAILED, S.CANCELLED])
+def test_of_several_reasons_the_gravest_is_said_in_any_order(
+    lab: Lab, first: TaskStatus, last: TaskStatus
+) -> None:
+    workflow = new_id()
+    parents = [to_end(lab, workflow, ending) for ending in (first, last)]
+    edges = [
+        Edge(parent.id, "failure" if ending is S.COMPLETED else "success")
+        for parent, ending in zip(parents, (first, last), strict=True)
+    ]
+    child = send(lab, workflow, *edges, deps_needed=1)
+    lab.bring(parents[0], first)
+    assert lab.status(child) is S.WAITING
+    lab.bring(parents[1], last)
+    gravest = next(s for s in (S.FAILED, S.CANCELLED, S.COMPLETED) if s in (first, last))
+    assert lab.task(child).error_code == SAYS[gravest]
 
 
 def test_recovery_resolves_dependents_too(lab: Lab) -> None:
@@ -224,13 +251,86 @@ def test_a_repeated_send_of_a_step_counts_its_edges_once(lab: Lab) -> None:
     assert lab.contents() == before
 
 
-def test_the_same_parent_twice_is_one_parent(lab: Lab) -> None:
+@pytest.mark.parametrize("on", get_args(On))
+def test_the_same_parent_twice_is_one_parent(lab: Lab, on: On) -> None:
     workflow = new_id()
     parent = send(lab, workflow)
-    child = send(lab, workflow, parent, Edge(parent))
+    child = send(lab, workflow, Edge(parent, on), Edge(parent, on))
     assert counts(lab, child) == (1, 1)
+    assert len(lab.contents()["task_dependencies"]) == 1
     complete_one(lab, parent)
-    assert lab.status(child) is S.PENDING
+    assert lab.status(child) is (S.CANCELLED if on == "failure" else S.PENDING)
+
+
+# Graphs in which somebody would wait for ever.
+
+
+def refuses(lab: Lab, *batch: Submission, saying: str) -> HoldfastError:
+    """Nothing of the batch is written, whatever else is in it."""
+    before = lab.contents()
+    with pytest.raises(HoldfastError, match=saying) as caught:
+        lab.submit(submission(), *batch, submission())
+    assert lab.contents() == before
+    return caught.value
+
+
+def test_a_parent_that_does_not_exist(lab: Lab) -> None:
+    child = step(new_id(), missing := new_id())
+    error = refuses(lab, child, saying="for which task")
+    assert isinstance(error, TaskNotFound)
+    assert error.needed_by is not None
+    assert (error.task_id.bytes, error.needed_by.bytes) == (missing, child.id)
+
+
+def test_a_parent_that_was_deleted_is_missed_by_a_new_step_only(lab: Lab) -> None:
+    workflow = new_id()
+    parent = lab.reach(S.COMPLETED, workflow_id=workflow).id
+    child = step(workflow, parent)
+    lab.submit(child)
+    lab.run(operate.delete([parent]))
+    (answer,) = lab.submit(child)
+    assert answer.answer is SubmitAnswer.EXISTING
+    refuses(lab, step(workflow, parent), saying="no task has the id")
+
+
+def test_a_parent_that_gave_way_to_the_holder_of_its_key(lab: Lab) -> None:
+    workflow = new_id()
+    lab.send(unique_slot="key")
+    parent = step(workflow, unique_slot="key")
+    refuses(lab, parent, step(workflow, parent.id), saying="no task has the id")
+
+
+@pytest.mark.parametrize("of_parent", [None, new_id()])
+def test_a_parent_that_is_no_step_of_the_workflow(lab: Lab, of_parent: bytes | None) -> None:
+    parent = lab.send(workflow_id=of_parent)
+    refuses(lab, step(new_id(), parent), saying="not steps of one workflow")
+
+
+def test_a_child_that_is_no_step(lab: Lab) -> None:
+    parent = lab.send()
+    refuses(lab, submission(depends_on=[Edge(parent)]), saying="not steps of one workflow")
+
+
+def test_the_same_parent_on_two_conditions(lab: Lab) -> None:
+    workflow = new_id()
+    parent = send(lab, workflow)
+    edges = Edge(parent, "success"), Edge(parent, "failure")
+    refuses(lab, step(workflow, *edges), saying="on success and on failure")
+
+
+@pytest.mark.parametrize("needed", [-1, 0, 2])
+def test_a_number_of_parents_that_there_are_not(lab: Lab, needed: int) -> None:
+    workflow = new_id()
+    parent = send(lab, workflow)
+    twice = step(workflow, parent, parent, deps_needed=needed)
+    refuses(lab, twice, saying="from 1 to 1")
+
+
+def test_steps_that_wait_for_each_other(lab: Lab) -> None:
+    workflow, ids = new_id(), [new_id() for _ in range(3)]
+    ring = [step(workflow, ids[n - 1], id=ids[n]) for n in range(3)]
+    refuses(lab, *ring, saying="wait for each other")
+    refuses(lab, step(workflow, ids[0], id=ids[0]), saying="wait for each other")
 
 
 # Unblocking.

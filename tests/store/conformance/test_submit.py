@@ -153,7 +153,7 @@ def test_a_send_that_is_repeated_after_a_delete_makes_a_new_task(lab: Lab) -> No
 
 
 def test_good_for_counts_from_when_it_may_run_by_the_databases_clock(lab: Lab) -> None:
-    now = submission(good_for_us=5_000_000)
+    now = submission(good_for_us=5_000_000, workflow_id=bytes(16))
     later = submission(good_for_us=5_000_000, delay_us=60_000_000)
     waiting = submission(
         good_for_us=5_000_000,

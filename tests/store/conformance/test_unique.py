@@ -130,6 +130,35 @@ def test_debounce_moves_the_task_to_the_new_time(lab: Lab, status: TaskStatus) -
     assert after.args == "[1]"
 
 
+@pytest.mark.parametrize("status", [TaskStatus.PENDING, TaskStatus.SCHEDULED])
+@pytest.mark.parametrize(
+    ("fields", "until", "good_for"),
+    [
+        ({}, None, None),
+        ({"good_until": MORNING + 99 * SECOND}, MORNING + 99 * SECOND, None),
+        ({"good_for_us": 7 * SECOND}, MORNING + 12 * SECOND, 7 * SECOND),
+        ({"good_for_us": 7 * SECOND, "delay_us": 30 * SECOND}, MORNING + 42 * SECOND, 7 * SECOND),
+    ],
+)
+def test_debounce_takes_the_new_deadline(
+    lab: Lab,
+    status: TaskStatus,
+    fields: dict[str, Any],
+    until: int | None,
+    good_for: int | None,
+) -> None:
+    """The old one may pass before the new time comes."""
+    old = MORNING + 8 * SECOND
+    holder = lab.reach(status, unique_slot=SLOT, good_until=old, good_for_us=3)
+    lab.clock.advance(5)
+    assert send(lab, "debounce", **fields) == Submitted(holder.id, SubmitAnswer.DEBOUNCED)
+    after = lab.task(holder.id)
+    assert (after.good_until, after.expire_at, after.good_for_us) == (until, until, good_for)
+    lab.run(operate.reschedule([holder.id], move=True, delay_us=SECOND, priority=3))
+    after = lab.task(holder.id)
+    assert (after.good_until, after.expire_at, after.good_for_us) == (until, until, good_for)
+
+
 def test_debounce_to_a_fixed_time(lab: Lab) -> None:
     holder = send(lab, delay_us=SECOND)
     send(lab, "debounce", run_at=MORNING + 77 * SECOND)

@@ -19,7 +19,7 @@ from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
 from holdfast.store import inspect, operate
 from holdfast.store.op import Row
 from tests.store.matrix.expected import IN_FLIGHT, MAY_EXPIRE, Deed, attempt_after, task_after
-from tests.store.matrix.ways import FIELDS, WAYS, Way
+from tests.store.matrix.ways import FIELDS, PARENT, WAYS, WORKFLOW, Way
 from tests.support.stores import Lab, on_each_engine
 from tests.support.verbs import Case, new_token, submission
 
@@ -193,6 +193,7 @@ def traces(lab: Lab, case: Case) -> dict[str, list[Row]]:
 @pytest.mark.parametrize("way", [way for way in WAYS if way.verb is Verb.SUBMIT], ids=str)
 def test_submit_makes_a_task_in_the_state_it_was_sent_for(lab: Lab, way: Way) -> None:
     nobody = Case(new_id(), 0, b"", None, lab.claimed(queue_name="other"))
+    lab.send(id=PARENT, workflow_id=WORKFLOW, queue_name="other")
     assert lab.status(nobody.id) is None
     assert way.call(lab, nobody, b"") is True
     task = lab.task(nobody.id)

@@ -46,7 +46,7 @@ HOUR = 3600 * SECOND
 RESULT = '{"answer":42}'
 NEW_WORKER = "worker-2"
 SLOT = "slot-1"
-WORKFLOW = new_id()
+WORKFLOW, PARENT = new_id(), new_id()
 FIELDS: dict[str, Any] = {
     "unique_slot": SLOT,
     "good_until": MORNING + 100 * HOUR,
@@ -268,7 +268,7 @@ class _Counters:
 WAYS: tuple[Way, ...] = (
     Way(Verb.SUBMIT, S.PENDING, _submit()),
     Way(Verb.SUBMIT, S.SCHEDULED, _submit(delay_us=HOUR)),
-    Way(Verb.SUBMIT, S.WAITING, _submit(workflow_id=WORKFLOW, depends_on=[Edge(new_id())])),
+    Way(Verb.SUBMIT, S.WAITING, _submit(workflow_id=WORKFLOW, depends_on=[Edge(PARENT)])),
     Way(Verb.PROMOTE, S.PENDING, _promote),
     Way(Verb.PROMOTE, S.PENDING, _promote_now, name="at-once"),
     Way(Verb.RESCHEDULE, S.SCHEDULED, _reschedule(2 * HOUR)),

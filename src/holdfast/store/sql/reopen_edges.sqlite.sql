@@ -10,6 +10,7 @@ WHERE edge.parent_id IN (SELECT value FROM json_each(:parents))
         WHERE child.id = edge.child_id
             AND (child.status = 'WAITING'
                 OR (child.status = 'CANCELLED'
-                    AND child.error_code IN ('UPSTREAM_FAILED', 'UPSTREAM_CANCELLED')))
+                    AND child.error_code IN (
+                        'UPSTREAM_FAILED', 'UPSTREAM_CANCELLED', 'UPSTREAM_SUCCEEDED')))
     )
 RETURNING parent_id, child_id, satisfied;

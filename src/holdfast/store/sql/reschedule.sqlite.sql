@@ -1,14 +1,24 @@
 -- reschedule: PENDING, SCHEDULED → PENDING, SCHEDULED: another time, queue or priority.
 -- Differs from PostgreSQL in how a batch is bound. A null parameter leaves its column as it is,
--- except that :move says whether the time is to change at all (null then means: now).
+-- except that :move says whether the time is to change at all (null then means: now), and :renew
+-- whether the deadline is (a unique `debounce` is sent with its own; null then means: none).
 UPDATE holdfast_tasks AS task
-SET (status, ready, due_at, run_at, enqueued_at) = (
+SET (status, ready, due_at, run_at, enqueued_at, good_until, expire_at, good_for_us) = (
         SELECT
             CASE WHEN at > :now THEN 'SCHEDULED' ELSE 'PENDING' END,
             ifnull(at <= :now, 1),
             CASE WHEN at > :now THEN at END,
             CASE WHEN :move THEN at ELSE task.run_at END,
-            CASE WHEN :move THEN max(ifnull(at, :now), :now) ELSE task.enqueued_at END
+            CASE WHEN :move THEN max(ifnull(at, :now), :now) ELSE task.enqueued_at END,
+            CASE
+                WHEN :renew THEN ifnull(:good_until, max(ifnull(at, :now), :now) + :good_for_us)
+                ELSE task.good_until
+            END,
+            CASE
+                WHEN :renew THEN ifnull(:good_until, max(ifnull(at, :now), :now) + :good_for_us)
+                ELSE task.expire_at
+            END,
+            CASE WHEN :renew THEN :good_for_us ELSE task.good_for_us END
         FROM (
             SELECT CASE
                 WHEN NOT :move THEN task.due_at
