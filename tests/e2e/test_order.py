@@ -130,8 +130,8 @@ def test_a_pause_takes_effect_at_once_under_load(fresh_site: MakeSite) -> None:
     site.app.control.queues.pause("default")
     paused = time.monotonic()
     until(lambda: not _in_flight(site), within=5)
-    # What had been claimed before is started within a second or given back.
-    after = [line for line in site.ledger.lines("begun") if line.at > paused + 1.2]
+    # What a child has been handed already, some 10 ms of work, it may begin.
+    after = [line for line in site.ledger.lines("begun") if line.at > paused + 0.3]
     left = [h for h in handles if h.status() is TaskStatus.PENDING]
     assert not after, f"{len(after)} tasks began after the pause"
     assert left

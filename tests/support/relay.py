@@ -16,7 +16,12 @@ class Relay:
         self.failures: list[BaseException] = []
         self.desk = RelayDesk(store, follow_endings=self._follow, patience=patience)
         self.ears = Ears(
-            store, Outage(1.0), poll=1.0, ready=lambda queues: None, ended=self.desk.ended
+            store,
+            Outage(1.0),
+            poll=1.0,
+            ready=lambda queues: None,
+            paused=lambda queues: None,
+            ended=self.desk.ended,
         )
         self._loop = Loop(self.ears, lambda name, error: self.failures.append(error))
         self._loop.start()

@@ -79,6 +79,13 @@ class Claimer:
             for source in self._sources:
                 if not queues or "" in queues or source.queue in queues:
                     source.rung()
+            self._desk.paused -= queues
+            self._desk.work.notify()
+
+    def paused(self, queues: frozenset[str]) -> None:
+        """A hint: these queues were paused; what was claimed of them shall not begin."""
+        with self._desk.lock:
+            self._desk.paused |= queues
             self._desk.work.notify()
 
     @property
@@ -112,6 +119,7 @@ class Claimer:
             self._poll_at = now + self._desk.options.poll * random.uniform(0.75, 1.25)
             for source in self._sources:
                 source.rung()
+            self._desk.paused.clear()
         plan = _Plan(self._desk.fit_held())
         if self._desk.accepting and not self._outage.is_on:
             self._choose(plan, now)

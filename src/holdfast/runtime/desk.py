@@ -62,6 +62,8 @@ class Desk:
         """Tokens whose tasks have all ended durably: their lease rows can go."""
         self.costs = Costs()
         self.accepting = True
+        self.paused: set[str] = set()
+        """Queues that were paused a moment ago: what is held of them goes back at once."""
         self._known = {(task.name, task.version): task for task in tasks}
         self._by_name: Counter[str] = Counter()
         self._by_queue: Counter[str] = Counter()
@@ -123,8 +125,14 @@ class Desk:
         }
 
     def take_stale(self) -> list[ClaimedTask]:
-        """Held tasks that no child had room for in time, or all when we stop; no longer ours."""
+        """Held tasks that no child had room for in time, or whose queue was paused, or all when
+        we stop; no longer ours."""
         stale: list[ClaimedTask] = []
+        if self.paused:
+            stale += [task for task, _ in self.held if task.queue_name in self.paused]
+            self.held = deque(
+                entry for entry in self.held if entry[0].queue_name not in self.paused
+            )
         # The oldest come first.
         latest = monotonic() - HELD_FOR if self.accepting else math.inf
         while self.held and self.held[0][1] < latest:

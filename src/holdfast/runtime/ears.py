@@ -16,7 +16,7 @@ from typing import Final
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.outage import Outage
-from holdfast.store.op import ENDED, Channel
+from holdfast.store.op import Channel, understand
 from holdfast.store.protocol import Listener, Store
 
 LINGER: Final = 10.0
@@ -36,12 +36,14 @@ class Ears:
         *,
         poll: float,
         ready: Callable[[frozenset[str]], None],
+        paused: Callable[[frozenset[str]], None],
         ended: Callable[[], None],
     ) -> None:
         self._store = store
         self._outage = outage
         self._poll = poll
         self._ready = ready
+        self._paused = paused
         self._ended = ended
         self._endings_until = 0.0
         self._listener: Listener | None = None
@@ -51,15 +53,16 @@ class Ears:
         """Wait for a hint."""
         try:
             listener = self._tuned()
-            heard = listener.wait(self._poll * random.uniform(0.75, 1.25))
+            heard = understand(listener.wait(self._poll * random.uniform(0.75, 1.25)))
         except StoreUnavailable as error:
             self._outage.noted(error)
             return self._poll
-        queues = heard - {ENDED}
-        if queues:
-            self._ready(queues)
-        if ENDED in heard or "" in heard:
+        if heard.ended:
             self._ended()
+        if heard.paused:
+            self._paused(heard.paused)
+        if heard.ready:
+            self._ready(heard.ready)
         return 0.0
 
     def follow_endings(self, wanted: bool) -> None:

@@ -35,7 +35,8 @@ from holdfast.runtime.keeper import Keeper
 from holdfast.runtime.maintenance import Maintenance
 from holdfast.runtime.options import QueueChoice, WorkerOptions
 from holdfast.runtime.outage import Outage
-from holdfast.runtime.pool.crew import Crew, Template
+from holdfast.runtime.pool.cradle import Template
+from holdfast.runtime.pool.crew import Crew
 from holdfast.runtime.pool.member import Member, State
 from holdfast.runtime.pool.switchboard import Switchboard
 from holdfast.runtime.relay_desk import RelayDesk
@@ -52,6 +53,8 @@ from holdfast.store.protocol import Store
 log = logging.getLogger("holdfast.worker")
 
 _STEP = 0.05
+_PROMPT = 1.0
+"""Seconds that everything else waits for a first child."""
 _LAST_WORDS = 5.0
 
 
@@ -81,7 +84,12 @@ class Supervisor:
         self._outage = Outage(options.gap / 2)
         self._evidence = Evidence(store, self.desk, self._outage)
         self._ears = Ears(
-            store, self._outage, poll=options.poll, ready=self._heard, ended=self._ended
+            store,
+            self._outage,
+            poll=options.poll,
+            ready=self._heard,
+            paused=self._paused,
+            ended=self._ended,
         )
         self._relay = RelayDesk(store, follow_endings=self._ears.follow_endings)
         self._stacks = Stacks()
@@ -150,16 +158,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Work until asked to stop; the exit code."""
-        self._reporter.register()
-        with self.desk.lock:
-            self._crew.fill()
-        self._maintenance.start()
-        for name, loop in self._loops.items():
-            if name != "claimer":
-                loop.start()
-        self._await_child()
-        self._criers.worker("worker_started", _LAST_WORDS)
-        self._loops["claimer"].start()
+        self._begin()
         log.info(
             "worker %s is at work on %s: queues %s, %d task(s), %s",
             self.worker_id,

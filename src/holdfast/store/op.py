@@ -35,7 +35,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from functools import wraps
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -122,13 +122,37 @@ class Channel(StrEnum):
     """What a hint is about. A hint may be lost, late or doubled; polling is the truth."""
 
     READY = "holdfast_ready"
-    """A task became claimable; the payload is its queue."""
+    """A task became claimable, the payload is its queue; or a queue was paused (`paused`)."""
     DONE = "holdfast_done"
     """Some task ended; waiters read the ids they wait for. The payload is `ENDED`."""
 
 
 ENDED = "!"
-"""Not the name of any queue: who listens to both channels can tell them apart."""
+"""No queue's name has this character: who listens to both channels can tell them apart."""
+
+
+def paused(queue: str) -> str:
+    """The payload that says that a queue was paused."""
+    return f"!{queue}"
+
+
+class Heard(NamedTuple):
+    """Payloads of both channels, told apart."""
+
+    ready: frozenset[str]
+    """Queues to look into; the empty name means all."""
+    paused: frozenset[str]
+    ended: bool
+
+
+def understand(payloads: frozenset[str]) -> Heard:
+    """What payloads say. The empty one says that anything may have happened."""
+    marked = {payload for payload in payloads if payload.startswith("!")}
+    return Heard(
+        payloads - marked,
+        frozenset(payload[1:] for payload in marked if payload != ENDED),
+        ENDED in marked or "" in payloads,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from holdfast.core.records import QueueRecord
 from holdfast.store import rows
-from holdfast.store.op import Channel, Hint, Statement, Steps, alone, reads
+from holdfast.store.op import Channel, Hint, Statement, Steps, alone, paused, reads
 
 COUNT_CAP = 10_000
 
 
 @alone
 def pause(queue: str, *, by: str | None = None) -> Steps[None]:
-    """Let nothing more be claimed from a queue. Takes effect with the next claim."""
-    yield Statement("pause_queue", {"queue_name": queue, "paused_by": by})
+    """Let nothing more be claimed from a queue. Takes effect with the next claim; workers that
+    hear of it give back what they have claimed and not begun."""
+    yield Statement(
+        "pause_queue",
+        {"queue_name": queue, "paused_by": by},
+        hint=Hint(Channel.READY, (paused(queue),)),
+    )
 
 
 @alone

@@ -18,7 +18,7 @@ from holdfast.core.policy import Policy
 from holdfast.core.retry import Retry
 from holdfast.store import dependents, leases, operate, queues, statement, timing
 from holdfast.store.leases import Abandoned
-from holdfast.store.op import ENDED, Channel, Op, Statement, Steps
+from holdfast.store.op import ENDED, Channel, Op, Statement, Steps, paused
 from tests.support.stores import SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM, LEASE_US, step
 
@@ -138,6 +138,11 @@ def resume_queue(lab: Lab) -> None:
     lab.run(queues.resume("q"))
 
 
+def pause_queue(lab: Lab) -> None:
+    begin(lab)
+    lab.run(queues.pause("q"))
+
+
 def resume_workflow(lab: Lab) -> None:
     workflow = new_id()
     lab.send(workflow_id=workflow)
@@ -215,6 +220,7 @@ CASES: dict[Callable[[Lab], None], Heard] = {
     **{verb: {READY} for verb in MAKE_READY},
     **{verb: {DONE} for verb in END},
     unblock: {READY, DONE},
+    pause_queue: {(Channel.READY, paused("q"))},
 }
 
 
