@@ -260,6 +260,9 @@ class Supervisor:
         with self.desk.lock:
             return self.desk.is_idle and self._claimer.found_nothing
 
+    def _paused(self, queues: frozenset[str]) -> None:
+        self._claimer.paused(queues)
+
     def _ended(self) -> None:
         self._relay.ended()
 

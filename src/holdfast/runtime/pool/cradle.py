@@ -1,0 +1,85 @@
+"""The supervisor's end of the template: starting it, hearing what the application is.
+
+Owns that process. It is the first thing a worker does, because importing the application is
+what a start waits for longest; so this module imports next to nothing, and what the start
+needs of Holdfast is imported while the template does its part.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from holdfast.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from holdfast.runtime.wire import Fork, Manifest
+
+
+class AppBroken(ConfigError):
+    """The application cannot be imported; the message is what its author should read."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+class Template:
+    """The process that children are forked from."""
+
+    def __init__(self, target: str) -> None:
+        ours, theirs = socket.socketpair()
+        self.sock = ours
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "holdfast.runtime.template", target, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        from holdfast.runtime.wire import FromTemplate, Reader
+
+        self.reader = Reader(FromTemplate)
+
+    def manifest(self, patience: float = 300.0) -> Manifest:
+        """Wait until the application is imported; what it is."""
+        from holdfast.runtime.wire import Broken, Manifest
+
+        self.sock.settimeout(patience)
+        while True:
+            try:
+                data = self.sock.recv(256 * 1024)
+            except TimeoutError:
+                raise AppBroken(f"the application was not imported in {patience:g} s", 2) from None
+            if not data:
+                status = self.process.wait()
+                raise AppBroken(f"importing the application ended its process ({status})", 2)
+            for message in self.reader.feed(data):
+                if isinstance(message, Broken):
+                    raise AppBroken(message.text, message.exit_code)
+                if isinstance(message, Manifest):
+                    return message
+
+    def fork(self, message: Fork, descriptors: list[int]) -> None:
+        """Ask for a child; it gets the descriptors."""
+        from holdfast.runtime.wire import frame
+
+        self.sock.setblocking(True)
+        try:
+            data = frame(message)
+            sent = socket.send_fds(self.sock, [data], descriptors)
+            self.sock.sendall(data[sent:])
+        finally:
+            self.sock.setblocking(False)
+
+    def end(self, patience: float = 5.0) -> bool:
+        """Let it go: it ends when its socket does, after its children; False if it was killed."""
+        self.sock.close()
+        try:
+            self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return False
+        return True
