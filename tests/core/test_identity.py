@@ -55,7 +55,7 @@ def test_a_full_millisecond_borrows_the_next() -> None:
 
 
 def test_the_random_part_grows_by_a_random_step() -> None:
-    source = IdSource(clock(5, 5), lambda n: bytes(n - 1) + b"\x09")
+    source = IdSource(clock(5, 5), lambda n: (bytes(9) + b"\x09") * (n // 10))
     first, second = source(), source()
     assert int.from_bytes(second) - int.from_bytes(first) == 10
 
@@ -131,7 +131,7 @@ def test_many_ids_are_distinct_and_increase_with_those_drawn_one_by_one() -> Non
 
 
 def test_many_ids_borrow_from_the_next_millisecond_when_this_one_is_full() -> None:
-    source = IdSource(clock(5), lambda n: b"\xff" * n)
+    source = IdSource(clock(5, 5), lambda n: b"\xff" * n)
 
     first, second = source.many(2)
 

@@ -13,28 +13,33 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakSet
 
 from holdfast.client.config import Config
 from holdfast.client.offload import Offload
-from holdfast.client.sender import Sender, submit_all
+from holdfast.client.sender import Again, Sender, never_settled, submit_all, submit_one
 from holdfast.client.using import Using, bound
 from holdfast.client.waiter import Waiter
-from holdfast.core.errors import StoreError
+from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.core.records import Submission, Submitted
-from holdfast.store.op import Op
+from holdfast.store.op import Mode, Op
 from holdfast.store.open import open_store
 from holdfast.store.protocol import Store
 from holdfast.store.settings import SqliteDriver, StoreSettings
-from holdfast.store.submit import submit
+
+if TYPE_CHECKING:
+    from holdfast.store.foreign import Foreign
 
 __all__ = ["Access"]
 
 T = TypeVar("T")
 
 CLOSE_PATIENCE: Final = 10.0
+MOST_JOINED: Final = 5
+"""How often an operation is tried in the caller's transaction."""
 _log = logging.getLogger("holdfast")
 _living: WeakSet[Access] = WeakSet()
 
@@ -54,7 +59,9 @@ class Access:
     def _begin(self) -> None:
         # Everything here belongs to one process: it has locks or threads.
         self._opening = threading.Lock()
-        self._gate = threading.Condition(threading.Lock())
+        # The lock itself where nobody waits: a condition takes it in Python.
+        self._door = threading.Lock()
+        self._gate = threading.Condition(self._door)
         self._inside = 0
         self._offload = Offload(self.config.store.max_connections)
         self.waiter = Waiter(self._open)
@@ -63,12 +70,12 @@ class Access:
     def run(self, make: Callable[[], Op[T]]) -> T:
         """Run an operation; `make` makes it, and makes it again if it has to be repeated."""
         theirs = bound(self)
-        return self.run_own(make) if theirs is None else theirs.run(make())
+        return self.run_own(make) if theirs is None else _run_on(theirs, make)
 
     async def arun(self, make: Callable[[], Op[T]]) -> T:
         """Run an operation without blocking the event loop."""
         theirs = bound(self)
-        return await (self.arun_own(make) if theirs is None else theirs.arun(make()))
+        return await (self.arun_own(make) if theirs is None else _arun_on(theirs, make))
 
     def run_own(self, make: Callable[[], Op[T]]) -> T:
         """Run an operation on a connection of ours, whatever the caller has bound."""
@@ -87,7 +94,8 @@ class Access:
         """Submit one task, in a transaction shared with others who send now."""
         theirs = bound(self)
         if theirs is not None:
-            return theirs.run(submit([submission]))[0]
+            with _settled(submission):
+                return _run_on(theirs, lambda: submit_one(submission))
         self._enter()
         try:
             return self._sender.send(submission, contended=contended)
@@ -98,7 +106,8 @@ class Access:
         """Submit one task; waits on no thread."""
         theirs = bound(self)
         if theirs is not None:
-            return (await theirs.arun(submit([submission])))[0]
+            with _settled(submission):
+                return await _arun_on(theirs, lambda: submit_one(submission))
         self.check_open()
         return await self._sender.asend(submission, contended=contended)
 
@@ -106,7 +115,8 @@ class Access:
         """Submit many tasks in one transaction of their own: all, or none."""
         theirs = bound(self)
         if theirs is not None:
-            return theirs.run(submit_all(submissions))
+            with _settled(submissions[0]):
+                return _run_on(theirs, lambda: submit_all(submissions))
         self._enter()
         try:
             return self._sender.send_all(submissions)
@@ -117,7 +127,8 @@ class Access:
         """Submit many tasks in one transaction of their own: all, or none."""
         theirs = bound(self)
         if theirs is not None:
-            return await theirs.arun(submit_all(submissions))
+            with _settled(submissions[0]):
+                return await _arun_on(theirs, lambda: submit_all(submissions))
         self.check_open()
         return await self._offload.run(lambda: self._sender.send_all(submissions))
 
@@ -193,12 +204,13 @@ class Access:
             return self._store
 
     def _enter(self) -> None:
-        with self._gate:
-            self.check_open()
+        with self._door:
+            if self._closed:
+                self.check_open()
             self._inside += 1
 
     def _leave(self) -> None:
-        with self._gate:
+        with self._door:
             self._inside -= 1
             if self._closed and not self._inside:
                 self._gate.notify_all()
@@ -208,6 +220,45 @@ class Access:
         if self._borrowed:
             self._store, self._borrowed = None, False
         self._begin()
+
+
+def _run_on(theirs: Foreign, make: Callable[[], Op[T]]) -> T:
+    """Run an operation on the caller's connection, anew if it only met another one."""
+    for _ in range(MOST_JOINED - 1):
+        op = make()
+        try:
+            return theirs.run(op)
+        except (Again, StoreUnavailable) as error:
+            _check_undone(op, error)
+    return theirs.run(make())
+
+
+async def _arun_on(theirs: Foreign, make: Callable[[], Op[T]]) -> T:
+    """The same on the caller's async connection."""
+    for _ in range(MOST_JOINED - 1):
+        op = make()
+        try:
+            return await theirs.arun(op)
+        except (Again, StoreUnavailable) as error:
+            _check_undone(op, error)
+    return await theirs.arun(make())
+
+
+def _check_undone(op: Op[Any], error: Again | StoreUnavailable) -> None:
+    """Raise what cannot be made good by trying once more in the same transaction.
+
+    A write has a savepoint of its own there: that it met another one has undone it alone.
+    """
+    if isinstance(error, StoreUnavailable) and not (error.conflict and op.mode is Mode.WRITE):
+        raise error
+
+
+@contextmanager
+def _settled(submission: Submission) -> Iterator[None]:
+    try:
+        yield
+    except Again:
+        raise never_settled(submission) from None
 
 
 def _after_fork_in_child() -> None:

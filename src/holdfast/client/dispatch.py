@@ -110,9 +110,12 @@ class Dispatch:
         )
 
     def _handle(self, call: Call, answer: Submitted, repeated: bool) -> TaskHandle[Any]:
-        refuse(call.submission, answer)
-        decode = self._decoder(call.task_name, call.version)
-        created = _is_created(call, answer, repeated)
+        created = answer.answer is _CREATED
+        submission = call.submission
+        if not created:
+            refuse(submission, answer)
+            created = _is_created(call, answer, repeated)
+        decode = self._decoder(submission.task_name, submission.version)
         return TaskHandle(self.access, answer.id, created=created, decode=decode)
 
     def _handles(
@@ -136,8 +139,7 @@ class Dispatch:
 
 
 def _is_created(call: Call, answer: Submitted, repeated: bool) -> bool:
-    if answer.answer is _CREATED:
-        return True
+    """Whether a task that was there already is all the same the work of this very send."""
     if answer.answer is SubmitAnswer.EXISTING and answer.id == call.submission.id:
         # An id that was made for this send and exists already: the answer of our own first
         # try was lost, and the second has found what it did.

@@ -104,23 +104,35 @@ class Lane:
         batch: Sequence[Parcel] = ()
         try:
             while own is None or own.outcome is None:
-                self._let_pause_pass()
+                if self._not_before:
+                    self._let_pause_pass()
                 batch = self._take(own)
                 if not batch:
                     break
                 pause = self._commit(batch)
-                if pause is not None:
-                    self._put_back(pause.parcels, own, pause.seconds)
-                tell([parcel for parcel in batch if parcel.outcome is not None], leader=own)
+                # A lone send is the common case: nobody is to be told, nothing to be put back.
+                if pause is not None or own is None or len(batch) > 1:
+                    self._deliver(batch, own, 0.0 if pause is None else pause.seconds)
                 batch = ()
         finally:
-            # Empty unless we were interrupted in the middle of a commit.
-            self._put_back([parcel for parcel in batch if parcel.outcome is None], own)
-            tell([parcel for parcel in batch if parcel.outcome is not None], leader=own)
+            if batch:
+                # We were interrupted in the middle of a commit.
+                self._deliver(batch, own, 0.0)
             self._hand_over(own)
+
+    def _deliver(self, batch: Sequence[Parcel], own: Parcel | None, seconds: float) -> None:
+        """Tell those who are settled; the others wait again."""
+        settled = [parcel for parcel in batch if parcel.outcome is not None]
+        if len(settled) < len(batch):
+            # Looked at before: another leader may take and settle what is put back here.
+            self._put_back([parcel for parcel in batch if parcel.outcome is None], own, seconds)
+        tell(settled, leader=own)
 
     def _take(self, own: Parcel | None) -> list[Parcel]:
         batch = [] if own is None else [own]
+        if not self._waiting:
+            # Read without the lock: what arrives in this moment is the next leader's.
+            return batch
         weight = 0 if own is None else own.weight
         with self._lock:
             while self._waiting and len(batch) < MOST_PARCELS and not (batch and batch[-1].alone):
@@ -133,13 +145,12 @@ class Lane:
                     weight += parcel.weight
         return batch
 
-    def _put_back(
-        self, parcels: Sequence[Parcel], own: Parcel | None, seconds: float = 0.0
-    ) -> None:
+    def _put_back(self, parcels: Sequence[Parcel], own: Parcel | None, seconds: float) -> None:
         with self._lock:
             back = [parcel for parcel in parcels if parcel is not own]
             self._waiting.extendleft(reversed(back))
-            self._not_before = time.monotonic() + seconds
+            if seconds:
+                self._not_before = max(self._not_before, time.monotonic() + seconds)
             # Those that go alone need not wait for each other.
             more = min(sum(p.alone for p in back), self._most_leaders - self._leaders)
             self._leaders += more
@@ -149,27 +160,31 @@ class Lane:
 
     def _wake_heir(self) -> bool:
         """Let the next thread that waits lead, if one does. Under the lock."""
-        heir = next((p for p in self._waiting if p.loop is None and not p.unwanted), None)
-        if heir is None:
-            return False
-        self._waiting.remove(heir)
-        heir.leads = True
-        heir.ring()
-        return True
+        for heir in self._waiting:
+            if heir.is_thread and not heir.unwanted:
+                self._waiting.remove(heir)
+                heir.leads = True
+                heir.ring()
+                return True
+        return False
 
     def _let_pause_pass(self) -> None:
-        rest = self._not_before - time.monotonic()
+        until = self._not_before
+        rest = until - time.monotonic()
         if rest > 0:
             time.sleep(rest)
+        with self._lock:
+            if self._not_before == until:
+                self._not_before = 0.0
 
     def _hand_over(self, own: Parcel | None) -> None:
         """Give up leading: to a thread that waits, to the executor, or to nobody."""
         with self._lock:
             if own is not None:
                 own.leads = False
-            if self._wake_heir():
-                return
             if not self._waiting:
                 self._leaders -= 1
+                return
+            if self._wake_heir():
                 return
         self._lead_elsewhere()

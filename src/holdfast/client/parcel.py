@@ -56,6 +56,11 @@ class Parcel:
         return len(self.submission.args) + len(self.submission.kwargs)
 
     @property
+    def is_thread(self) -> bool:
+        """Whether a thread waits, and no coroutine."""
+        return self._future is None
+
+    @property
     def loop(self) -> AbstractEventLoop | None:
         """The loop of the coroutine that waits; None when a thread does."""
         return None if self._future is None else self._future.get_loop()

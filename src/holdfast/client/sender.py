@@ -29,7 +29,7 @@ from holdfast.store.submit import submit
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-__all__ = ["Sender", "submit_all"]
+__all__ = ["Again", "Sender", "never_settled", "submit_all", "submit_one"]
 
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 1.0
@@ -37,6 +37,7 @@ MOST_AGAIN: Final = 20
 """How often a unique send follows a holder that keeps ending under it."""
 CHUNK: Final = 2_000
 CONTENDED_LEADERS: Final = 3
+_AGAIN: Final = SubmitAnswer.AGAIN
 HELD_UP: Final = 0.5
 """A failure that took so long was a wait, perhaps for the lock of one row only: the next try
 is made for each by itself."""
@@ -59,13 +60,13 @@ class Sender:
     def send(self, submission: Submission, *, contended: bool) -> Submitted:
         """Submit one task; returns when it is committed."""
         parcel = Parcel(submission, self._patience)
-        self._lane(contended).send(parcel)
+        (self._contended if contended else self._plain).send(parcel)
         return _outcome(parcel)
 
     async def asend(self, submission: Submission, *, contended: bool) -> Submitted:
         """Submit one task; no thread waits with the caller."""
         parcel = Parcel(submission, self._patience, _running_loop().create_future())
-        self._lane(contended).post(parcel)
+        (self._contended if contended else self._plain).post(parcel)
         await parcel.done()
         return _outcome(parcel)
 
@@ -79,15 +80,12 @@ class Sender:
             except Again:
                 tries += 1
                 if tries >= MOST_AGAIN:
-                    raise _never_settled(submissions[0]) from None
+                    raise never_settled(submissions[0]) from None
             except StoreUnavailable:
                 tries += 1
                 if time.monotonic() >= deadline:
                     raise
                 time.sleep(_pause(tries))
-
-    def _lane(self, contended: bool) -> Lane:
-        return self._contended if contended else self._plain
 
     def _commit(self, parcels: Sequence[Parcel]) -> Pause | None:
         """Settle these parcels; those that need another try come back."""
@@ -110,14 +108,14 @@ class Sender:
             return Pause([p for pause in left for p in pause.parcels], left[-1].seconds)
         again = []
         for parcel, answer in zip(parcels, answers, strict=True):
-            if answer.answer is not SubmitAnswer.AGAIN:
+            if answer.answer is not _AGAIN:
                 parcel.outcome = answer
                 continue
             parcel.tries += 1
             if parcel.tries < MOST_AGAIN:
                 again.append(parcel)
             else:
-                parcel.outcome = _never_settled(parcel.submission)
+                parcel.outcome = never_settled(parcel.submission)
         return Pause(again, 0.0) if again else None
 
     def _away(self, parcels: Sequence[Parcel], error: StoreUnavailable) -> Pause | None:
@@ -155,15 +153,29 @@ def _outcome(parcel: Parcel) -> Submitted:
     raise outcome
 
 
-def _never_settled(submission: Submission) -> HoldfastError:
+def never_settled(submission: Submission) -> HoldfastError:
+    """What is raised when following the holder of a unique key has no end."""
     return StoreUnavailable(
         f"the holder of the unique key {submission.unique_key!r} of task "
-        f"{submission.task_name!r} ended {MOST_AGAIN} times while this was being sent: send again"
+        f"{submission.task_name!r} ended again and again while this was being sent: send again"
     )
 
 
 class Again(Exception):
     """Rolls back a transaction that must be made anew."""
+
+
+def submit_one(submission: Submission) -> Op[Submitted]:
+    """Submit one task; `Again` if the holder of its unique key ended in between."""
+    op = submit([submission])
+    return Op(_one(op), op.mode, op.name)
+
+
+def _one(op: Op[list[Submitted]]) -> Steps[Submitted]:
+    (answer,) = yield from op
+    if answer.answer is SubmitAnswer.AGAIN:
+        raise Again
+    return answer
 
 
 @writes

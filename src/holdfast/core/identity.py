@@ -27,6 +27,8 @@ _RAND_BITS = 74
 _RAND_MASK = (1 << _RAND_BITS) - 1
 _LOW_MASK = (1 << 62) - 1
 _STEP_MASK = (1 << 40) - 1
+_DRAW = 10
+_DRAWS = 100
 
 
 def uuid7(now_ms: int, random_bytes: bytes) -> bytes:
@@ -62,39 +64,44 @@ class IdSource:
         self._lock = threading.Lock()
         self._last_ms = -1
         self._rand = 0
+        self._drawn = b""
+        self._place = 0
         self._pid = os.getpid()
 
     def __call__(self) -> bytes:
         if self._pid != os.getpid():
             self._reset()
         with self._lock:
-            now_ms = self._clock_ns() // 1_000_000
-            drawn = int.from_bytes(self._random(10))
-            if now_ms > self._last_ms:
-                self._last_ms = now_ms
-                self._rand = drawn & _RAND_MASK
-            else:
-                self._rand += 1 + (drawn & _STEP_MASK)
-                if self._rand > _RAND_MASK:
-                    # Out of room in this millisecond: borrow the next one.
-                    self._last_ms += 1
-                    self._rand = drawn & _RAND_MASK
-            return _layout(self._last_ms, self._rand)
+            return self._next()
 
     def many(self, count: int) -> list[bytes]:
-        """As many ids as one call each would give, in a fifth of the time."""
-        if count < 1:
-            return []
-        found = [self()]
+        """As many ids as that many calls would give, in half the time."""
+        if self._pid != os.getpid():
+            self._reset()
         with self._lock:
-            drawn = self._random(5 * (count - 1))
-            for place in range(0, len(drawn), 5):
-                self._rand += 1 + int.from_bytes(drawn[place : place + 5])
-                if self._rand > _RAND_MASK:
-                    self._last_ms += 1
-                    self._rand &= _RAND_MASK
-                found.append(_layout(self._last_ms, self._rand))
-        return found
+            return [self._next() for _ in range(count)]
+
+    def _next(self) -> bytes:
+        now_ms = self._clock_ns() // 1_000_000
+        drawn = self._draw()
+        if now_ms > self._last_ms:
+            self._last_ms = now_ms
+            self._rand = drawn & _RAND_MASK
+        else:
+            self._rand += 1 + (drawn & _STEP_MASK)
+            if self._rand > _RAND_MASK:
+                # Out of room in this millisecond: borrow the next one.
+                self._last_ms += 1
+                self._rand = drawn & _RAND_MASK
+        return _layout(self._last_ms, self._rand)
+
+    def _draw(self) -> int:
+        # Many at once: asking the kernel lets other threads run, and they want the lock.
+        place = self._place
+        if place >= len(self._drawn):
+            self._drawn, place = self._random(_DRAW * _DRAWS), 0
+        self._place = place + _DRAW
+        return int.from_bytes(self._drawn[place : place + _DRAW])
 
 
 new_id = IdSource()
