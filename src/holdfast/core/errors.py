@@ -170,8 +170,8 @@ class UniqueConflict(HoldfastError):
         self.key = key
         of = f" for the key {key!r}" if key is not None else ""
         super().__init__(
-            f"task {self.task_id} ({name}) is unique{of} and has not ended: wait for it, "
-            "cancel it, or choose another `on_conflict`"
+            f"task {self.task_id} ({name}) is unique{of} and has not ended: wait for it or "
+            "cancel it (a send may also choose another `on_conflict`)"
         )
 
 
