@@ -15,8 +15,6 @@ from bench.peers.mark import mark
 celery = import_module("celery")
 
 app = celery.Celery("bench", broker=os.environ["BENCH_URL"], backend=os.environ["BENCH_URL"])
-# Its default is 4 per process; at more than that a no-op task costs less (see `roster`).
-app.conf.worker_prefetch_multiplier = int(os.environ.get("BENCH_PREFETCH", "4"))
 app.conf.broker_connection_retry_on_startup = True
 
 noop = app.task(mark, name="noop")

@@ -114,7 +114,7 @@ class Field:
         programs = self._programs[peer.name]
         marks = self.marks()
         with self._home(peer, marks) as url:
-            environment = {**peer.environment, "BENCH_URL": url}
+            environment = {"BENCH_URL": url}
             subprocess.run(
                 [programs / "python", "-m", peer.program, str(count)],
                 env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
