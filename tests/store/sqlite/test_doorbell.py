@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,52 @@ def test_ringing_never_raises(store: SqliteStore) -> None:
             name.unlink()
         bell.rmdir()
         store.hint(Channel.READY, ["q"])
+
+
+def test_a_closed_directory_is_not_tried_at_every_commit(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another user sees it whose permissions were forgotten. (Root may look everywhere.)"""
+    bell = Path(f"{store.path}-bell")
+    bell.mkdir(0o700)
+    asked: list[object] = []
+
+    def refuse(folder: object, *_: object, **__: object) -> bool:
+        asked.append(folder)
+        return False
+
+    monkeypatch.setattr(os, "access", refuse)
+    monkeypatch.setattr(os, "supports_effective_ids", {refuse})
+    monkeypatch.setattr(os, "open", lambda *_: pytest.fail("a closed directory was opened"))
+    for _ in range(100):
+        store.hint(Channel.READY, ["q"])
+    assert asked
+    assert len(asked) < 50
+    monkeypatch.undo()
+
+    # Somebody has seen to it.
+    with store.listen(Channel.READY) as ears:
+        store.hint(Channel.READY, ["q"])
+        assert "q" in ears.wait(5)
+
+
+def test_a_directory_that_is_closed_while_it_is_known(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.listen(Channel.READY) as ears:
+
+        def refuse(_: Path) -> Iterator[Path]:
+            raise PermissionError
+
+        with monkeypatch.context() as closed:
+            closed.setattr(Path, "iterdir", refuse)
+            store.hint(Channel.READY, ["unheard"])
+        eventually(lambda: _heard(store, ears))
+
+
+def _heard(store: SqliteStore, ears: listener.Listener) -> bool:
+    store.hint(Channel.READY, ["q"])
+    return "q" in ears.wait(0.01)
 
 
 def test_many_queues_are_just_anything(store: SqliteStore) -> None:

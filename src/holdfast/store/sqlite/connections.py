@@ -181,7 +181,7 @@ class Connections:
             self._changed.notify_all()
 
     def _make_lock(self) -> None:
-        # The lock itself where nobody waits: a condition takes it in Python, at ten times the price.
+        # The lock itself where nobody waits: a condition takes it in Python, ten times as dear.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
 

@@ -7,8 +7,10 @@ of a millisecond. Only ever a hint: ringing never raises and never blocks; a lis
 whose buffer is full has been rung already; one that died is noticed by the refusal
 and its socket removed.
 
-Where sockets cannot be bound (no permission, no Unix sockets) listeners poll. A
-database in memory has its listeners in this process, and they are rung directly.
+Where sockets cannot be bound (no permission, no Unix sockets) listeners poll. Where the
+directory is absent or closed to us nobody is rung; it is looked for again a moment later,
+because a commit should not pay for a system call that fails. A database in memory has its
+listeners in this process, and they are rung directly.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import time_ns
+from time import monotonic, time_ns
 
 from holdfast.store.op import Channel
 from holdfast.store.sqlite import fault, forks
@@ -32,6 +34,10 @@ _LONGEST_ADDRESS = 100 if sys.platform == "darwin" else 107
 _LONGEST_PAYLOAD = 1024
 # A change within the granularity of the filesystem's clock may not show in its time stamp.
 _UNSETTLED_NS = 50_000_000
+# How long an absent or closed directory is believed to be so. Listeners look by themselves more
+# often than people make directories.
+_BELIEVED_S = 0.05
+_HAS_SOCKETS = hasattr(socket, "AF_UNIX")
 _DIRECTORY = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -47,23 +53,22 @@ class Doorbell:
         self._descriptor: int | None = None
         self._listed: dict[Channel, list[str]] = {}
         self._listed_at: int | None = None
+        self._closed_until = 0.0
         forks.join(self)
 
     def ring(self, channel: Channel, queues: Sequence[str] = ()) -> None:
         """Wake those who listen to the channel."""
-        payload = "\n".join(queues).encode(errors="replace")
-        if len(payload) > _LONGEST_PAYLOAD:
-            payload = b""
         with self._mutex:
+            addresses = self._addresses(channel)
+            if not addresses and not self._local:
+                return
+            payload = "\n".join(queues).encode(errors="replace")
+            if len(payload) > _LONGEST_PAYLOAD:
+                payload = b""
             for reference in self._local:
                 listener = reference()
                 if listener is not None and channel in listener.channels:
                     listener.ring(payload)
-            try:
-                addresses = self._addresses(channel)
-            except OSError:
-                # No directory: nobody has ever listened.
-                return
             for address in addresses:
                 self._send(payload, address)
 
@@ -127,18 +132,31 @@ class Doorbell:
 
     def _addresses(self, channel: Channel) -> list[str]:
         """Who listens; the directory is read again only when it has changed."""
-        if self._descriptor is None:
-            if self._folder is None or not hasattr(socket, "AF_UNIX"):
-                return []
-            self._descriptor = os.open(self._folder, _DIRECTORY)
-        state = os.fstat(self._descriptor)
-        if state.st_nlink == 0:
-            self._forget()
+        if self._folder is None or not _HAS_SOCKETS:
             return []
-        if state.st_mtime_ns != self._listed_at:
-            settled = time_ns() - state.st_mtime_ns > _UNSETTLED_NS
-            self._listed = self._list()
-            self._listed_at = state.st_mtime_ns if settled else None
+        if self._closed_until:
+            if monotonic() < self._closed_until:
+                return []
+            self._closed_until = 0.0
+        try:
+            if self._descriptor is None:
+                # Asked first: a directory that may not be read can be opened all the same.
+                if not _may_look_into(self._folder):
+                    self._closed_until = monotonic() + _BELIEVED_S
+                    return []
+                self._descriptor = os.open(self._folder, _DIRECTORY)
+            state = os.fstat(self._descriptor)
+            if state.st_nlink == 0:
+                self._forget()
+                return []
+            if state.st_mtime_ns != self._listed_at:
+                settled = time_ns() - state.st_mtime_ns > _UNSETTLED_NS
+                self._listed = self._list()
+                self._listed_at = state.st_mtime_ns if settled else None
+        except OSError:
+            # Removed or closed to us in this moment.
+            self._closed_until = monotonic() + _BELIEVED_S
+            return []
         return self._listed.get(channel, [])
 
     def _list(self) -> dict[Channel, list[str]]:
@@ -158,7 +176,7 @@ class Doorbell:
         return address
 
     def _bind(self, channels: Sequence[Channel]) -> tuple[socket.socket, str] | None:
-        if self._folder is None or not hasattr(socket, "AF_UNIX"):
+        if self._folder is None or not _HAS_SOCKETS:
             return None
         ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         ear.setblocking(False)
@@ -168,6 +186,7 @@ class Doorbell:
             with self._mutex:
                 if self._descriptor is None:
                     self._descriptor = os.open(self._folder, _DIRECTORY)
+                self._closed_until = 0.0
             words = [channel.value for channel in channels]
             address = self._address(".".join([*words, str(os.getpid()), secrets.token_hex(4)]))
             ear.bind(address)
@@ -212,8 +231,14 @@ def of(path: str) -> Doorbell:
         return found
 
 
+def _may_look_into(folder: str) -> bool:
+    """Whether it is there, and we may list it and reach what is in it."""
+    effective = os.access in os.supports_effective_ids
+    return os.access(folder, os.R_OK | os.X_OK, effective_ids=effective)
+
+
 def _pair_type() -> int:
-    return socket.SOCK_DGRAM if hasattr(socket, "AF_UNIX") else socket.SOCK_STREAM
+    return socket.SOCK_DGRAM if _HAS_SOCKETS else socket.SOCK_STREAM
 
 
 def _keep(mouth: socket.socket) -> Callable[[bytes], None]:
