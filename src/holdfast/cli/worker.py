@@ -69,7 +69,6 @@ def worker(target: str, queues: str | None, reload: bool, verbose: bool, **given
     """Run the tasks of the app MODULE:APP."""
     from holdfast.cli.logs import configure
     from holdfast.runtime.launch import launch
-    from holdfast.runtime.options import parse_queues
 
     configure(verbose=verbose)
     if reload:
@@ -77,9 +76,7 @@ def worker(target: str, queues: str | None, reload: bool, verbose: bool, **given
 
         sys.exit(run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"]))
     try:
-        if queues is not None:
-            given["queues"] = parse_queues(queues)
-        supervisor = launch(target, given, version=__version__)
+        supervisor = launch(target, {**given, "queues": queues}, version=__version__)
     except ConfigError as error:
         click.echo(f"holdfast worker: {error}", err=True)
         sys.exit(getattr(error, "exit_code", 2))

@@ -7,17 +7,15 @@ Owns the order of precedence of a worker's settings: what was given here (a flag
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.retention import Retention
-from holdfast.runtime.options import WorkerOptions
-from holdfast.runtime.pool.crew import Template
-from holdfast.runtime.wire import Manifest
-from holdfast.store.settings import StoreSettings
+from holdfast.runtime.pool.cradle import Template
 
 if TYPE_CHECKING:
+    from holdfast.runtime.options import WorkerOptions
     from holdfast.runtime.supervisor import Supervisor
+    from holdfast.runtime.wire import Manifest
+    from holdfast.store.settings import StoreSettings
 
 _CONNECTIONS = 5
 """What a worker takes of a PostgreSQL server, however many children it has."""
@@ -30,16 +28,23 @@ def launch(
     version: str,
     ready: Callable[[], None] = lambda: None,
 ) -> Supervisor:
-    """Everything a worker needs, ready to `run`; raises if app or store are not usable."""
+    """Everything a worker needs, ready to `run`; raises if app or store are not usable.
+
+    `given` may have its queues as text, like the flag `-q`.
+    """
     template = Template(target)
     try:
-        # While the application is being imported over there.
+        # From here on the application is being imported, over there, and so is all of this.
+        from holdfast.runtime.options import parse_queues
+
+        if isinstance(given.get("queues"), str):
+            given = {**given, "queues": parse_queues(given["queues"])}
         from holdfast.runtime.supervisor import Supervisor
         from holdfast.store.open import open_store
 
         manifest = template.manifest()
         options = worker_options(manifest, given)
-        store = open_store(replace(store_settings(manifest), max_connections=_CONNECTIONS))
+        store = open_store(store_settings(manifest))
         try:
             return Supervisor(template, manifest, store, options, version=version, ready=ready)
         except BaseException:
@@ -52,6 +57,11 @@ def launch(
 
 def worker_options(manifest: Manifest, given: Mapping[str, Any]) -> WorkerOptions:
     """The settings of the worker, from what was given and what the app says."""
+    from dataclasses import fields
+
+    from holdfast.core.retention import Retention
+    from holdfast.runtime.options import WorkerOptions
+
     known = {field.name for field in fields(WorkerOptions)}
     settings = {name: value for name, value in manifest.settings.items() if name in known}
     if isinstance(settings.get("retention"), Mapping):
@@ -61,5 +71,7 @@ def worker_options(manifest: Manifest, given: Mapping[str, Any]) -> WorkerOption
 
 
 def store_settings(manifest: Manifest) -> StoreSettings:
-    """Where the app's tasks are."""
-    return StoreSettings(**manifest.settings["store"])
+    """Where the app's tasks are, and with how many connections a worker goes there."""
+    from holdfast.store.settings import StoreSettings
+
+    return StoreSettings(**{**manifest.settings["store"], "max_connections": _CONNECTIONS})

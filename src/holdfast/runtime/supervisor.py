@@ -20,6 +20,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from math import inf
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
@@ -178,13 +179,43 @@ class Supervisor:
             self._end()
         return self._exit_code()
 
-    def _await_child(self) -> None:
-        """Wait until a child can take a task, so that hooks of the worker have one to run in."""
+    def _begin(self) -> None:
+        """Start every thread; what a first task does not need does not keep it waiting."""
         with self.desk.lock:
-            while not self._shutdown.asked and self._failure is None:
+            self._crew.fill()
+        try:
+            # While the first children are being made.
+            self._reporter.register()
+        except BaseException:
+            self._crew.end()
+            raise
+        self._loops["switchboard"].start()
+        prompt = self._await_child(_PROMPT)
+        if prompt:
+            self._open()
+        self._maintenance.start()
+        for name, loop in self._loops.items():
+            if name not in ("switchboard", "claimer"):
+                loop.start()
+        if not prompt:
+            self._await_child(inf)
+            self._open()
+
+    def _await_child(self, patience: float) -> bool:
+        """Wait until a child can take a task, so that hooks of the worker have one to run in."""
+        deadline = monotonic() + patience
+        with self.desk.lock:
+            while not self._shutdown.asked and self._failure is None and self._crew_wanted():
                 if any(m.state is State.READY for m in self.desk.members.values()):
-                    return
+                    return True
+                if monotonic() >= deadline:
+                    return False
                 self.desk.work.wait(_STEP)
+        return False
+
+    def _open(self) -> None:
+        self._criers.worker("worker_started", _LAST_WORDS)
+        self._loops["claimer"].start()
 
     def stop(self) -> None:
         """Ask it to stop; asked again, it hurries. Safe in a signal handler."""

@@ -22,7 +22,8 @@ import socket
 import sys
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -33,7 +34,6 @@ import msgspec
 from holdfast.runtime import lifeline
 from holdfast.runtime.application import Application, manifest
 from holdfast.runtime.loading import Unloadable, load
-from holdfast.runtime.pool import child
 from holdfast.runtime.voice import Voices
 from holdfast.runtime.wire import (
     EXIT_BROKEN,
@@ -42,6 +42,7 @@ from holdfast.runtime.wire import (
     Forget,
     Fork,
     Forked,
+    Kind,
     Message,
     Reader,
     ToTemplate,
@@ -93,6 +94,7 @@ class Template:
             # Nothing of ours can hang from here on, so there is time to take along what
             # children have started themselves.
             lifeline.die_with(self._parent, signal.SIGTERM)
+        _get_ready({task.executor for task in application.tasks})
         gc.collect()
         gc.freeze()
         self._serve(application)
@@ -172,6 +174,8 @@ class Template:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
             raise
         if pid == 0:
+            from holdfast.runtime.pool import child
+
             self._sock.close()
             os.close(self._bell)
             os.close(self._rope)
@@ -271,6 +275,15 @@ def thread_count() -> int:
         return sum(1 for _ in tasks.iterdir())
     except OSError:
         return threading.active_count()
+
+
+def _get_ready(kinds: Iterable[Kind]) -> None:
+    """Import what children need, once for all of them.
+
+    After the manifest is sent: the supervisor has the store to open meanwhile.
+    """
+    for kind in kinds:
+        import_module(f"holdfast.runtime.pool.child_{kind}")
 
 
 def _bury(pid: int) -> tuple[int, resource.struct_rusage] | None:

@@ -1,4 +1,4 @@
-"""The crew: the template, and as many children as there should be.
+"""The crew: as many children as there should be.
 
 Owns the making, replacing and ending of children. They are forked by the template, which
 has imported the application; the supervisor never does. A child that died is replaced,
@@ -15,17 +15,16 @@ import logging
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Callable
 from time import monotonic
 
-from holdfast.core.errors import ConfigError
 from holdfast.runtime import board, lifeline
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.lifeline import Witness
+from holdfast.runtime.pool.cradle import Template
 from holdfast.runtime.pool.member import Member, State
-from holdfast.runtime.wire import Broken, Fork, FromTemplate, Kind, Leave, Manifest, Reader, frame
+from holdfast.runtime.wire import Fork, Kind, Leave
 
 log = logging.getLogger("holdfast.worker")
 
@@ -33,67 +32,6 @@ _OUTPUT_PIPE = 1024 * 1024
 _YOUNG = 1.0
 _LONGEST_PAUSE = 10.0
 _LAST_PATIENCE = 2.0
-
-
-class AppBroken(ConfigError):
-    """The application cannot be imported; the message is what its author should read."""
-
-    def __init__(self, text: str, exit_code: int) -> None:
-        super().__init__(text)
-        self.exit_code = exit_code
-
-
-class Template:
-    """The process that children are forked from."""
-
-    def __init__(self, target: str) -> None:
-        ours, theirs = socket.socketpair()
-        self.sock = ours
-        self.reader = Reader(FromTemplate)
-        with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.runtime.template", target, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-            )
-
-    def manifest(self, patience: float = 300.0) -> Manifest:
-        """Wait until the application is imported; what it is."""
-        self.sock.settimeout(patience)
-        while True:
-            try:
-                data = self.sock.recv(256 * 1024)
-            except TimeoutError:
-                raise AppBroken(f"the application was not imported in {patience:g} s", 2) from None
-            if not data:
-                status = self.process.wait()
-                raise AppBroken(f"importing the application ended its process ({status})", 2)
-            for message in self.reader.feed(data):
-                if isinstance(message, Broken):
-                    raise AppBroken(message.text, message.exit_code)
-                if isinstance(message, Manifest):
-                    return message
-
-    def fork(self, message: Fork, descriptors: list[int]) -> None:
-        """Ask for a child; it gets the descriptors."""
-        self.sock.setblocking(True)
-        try:
-            data = frame(message)
-            sent = socket.send_fds(self.sock, [data], descriptors)
-            self.sock.sendall(data[sent:])
-        finally:
-            self.sock.setblocking(False)
-
-    def end(self, patience: float = 5.0) -> bool:
-        """Let it go: it ends when its socket does, after its children; False if it was killed."""
-        self.sock.close()
-        try:
-            self.process.wait(patience)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            return False
-        return True
 
 
 class Crew:
