@@ -45,7 +45,6 @@ def lines_about_the_outage(worker: WorkerProcess) -> int:
     return sum("store is away" in line for line in worker.said.splitlines())
 
 
-@pytest.mark.slow
 def test_three_leases_without_a_database(site: Site, server: PostgresServer) -> None:
     """Code goes on, and every outcome is written when the database is back."""
     worker = site.worker("-c", "8", "--lease", str(LEASE)).ready()

@@ -62,7 +62,6 @@ connection.execute("ROLLBACK")
 """
 
 
-@pytest.mark.slow
 def test_an_outsider_who_keeps_the_file_locked(site: Site, tmp_path: Path) -> None:
     worker = site.worker("-c", "4", "--lease", str(LEASE)).ready()
     other = site.worker("-c", "1", "--lease", str(LEASE), "-q", "other").ready()

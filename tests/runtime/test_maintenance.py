@@ -35,7 +35,7 @@ class Reaper:
             WorkerOptions(lease=lease),
             Outage(1.0),
             promoted=lambda: None,
-            clock=lambda: lab.clock() / 1_000_000,
+            clock=lambda: lab.clock.advance(0) / 1_000_000,
         )
 
     def work(self, seconds: float) -> None:
