@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from holdfast.core.records import HEAD, Position
 from holdfast.store import rows
 from holdfast.store.dependents import ended_steps, resolve
 from holdfast.store.endings import DROPPED, EXPIRED
@@ -75,12 +76,29 @@ def expire(batch: int = BATCH) -> Steps[list[bytes]]:
 
 @writes
 def drop(
-    queue: str, *, known: Iterable[str], before: int, batch: int = BATCH
+    queue: str,
+    *,
+    known: Iterable[str],
+    before: int,
+    after: Position = HEAD,
+    batch: int = BATCH,
 ) -> Steps[list[bytes]]:
-    """PENDING → DROPPED for tasks enqueued before `before` that no live worker knows."""
+    """PENDING → DROPPED for tasks enqueued before `before` that no live worker knows.
+
+    At most 1,000 entries of the queue are examined, from `after` on; `claims.horizon`, asked
+    before, tells where to go on. Fewer than `batch`: all that were among those.
+    """
     unknown = yield Statement(
         "unknown_pending",
-        {"queue_name": queue, "known": Texts(known), "before": At(before), "batch": batch},
+        {
+            "queue_name": queue,
+            "known": Texts(known),
+            "before": At(before),
+            "after_priority": after.priority,
+            "after_enqueued_at": At(after.enqueued_at),
+            "after_id": after.id,
+            "batch": batch,
+        },
     )
     if not unknown:
         return []

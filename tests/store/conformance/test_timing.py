@@ -7,9 +7,9 @@ import pytest
 from holdfast.core.failure import decode_error
 from holdfast.core.identity import new_id
 from holdfast.core.status import TaskStatus
-from holdfast.store import timing
+from holdfast.store import claims, timing
 from tests.support.locks import locked_rows
-from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs
+from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs, on_each_engine
 
 HOUR = 3600 * SECOND
 
@@ -140,6 +140,18 @@ def test_what_has_not_waited_long_enough_is_not_dropped(lab: Lab) -> None:
     young = lab.send()
     assert lab.run(timing.drop("q", known=[], before=lab.clock.now)) == [old]
     assert lab.status(young) is TaskStatus.PENDING
+
+
+@on_each_engine
+def test_a_drop_examines_a_bounded_part_of_the_queue_and_can_go_on(lab: Lab) -> None:
+    lab.send_many(1000)
+    unknown = lab.send(task_name="unknown")
+    later = lab.clock.now + 1
+    beyond = lab.run(claims.horizon("q"))
+    assert lab.run(timing.drop("q", known=["t@1"], before=later)) == []
+    assert beyond is not None
+    assert lab.run(timing.drop("q", known=["t@1"], before=later, after=beyond)) == [unknown]
+    assert lab.run(claims.horizon("q", beyond)) is None
 
 
 def test_dropping_stays_in_its_queue_and_batch(lab: Lab) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from psycopg.adapt import PyFormat, Transformer
 
-from holdfast.store.op import Statement
+from holdfast.store.op import At, Statement, Texts
 from holdfast.store.open import open_store
 from holdfast.store.postgres.binding import Binder
 from holdfast.store.postgres.connection import Opener, OwnConnection
@@ -47,7 +47,10 @@ WANTED = {
     "cancel": {"holdfast_tasks_pkey": BY_KEY},
     "promote": {"holdfast_tasks_due": "(due_at <= ", "holdfast_tasks_pkey": BY_KEY},
     "expire": {"holdfast_tasks_expire": "(expire_at <= ", "holdfast_tasks_pkey": BY_KEY},
-    "unknown_pending": {"holdfast_tasks_claim": "(queue_name = "},
+    "unknown_pending": {
+        "holdfast_tasks_claim": "(ROW(priority, enqueued_at, id) > ROW(",
+        "holdfast_tasks_pkey": "(id = examined.id)",
+    },
     "drop": {"holdfast_tasks_pkey": BY_KEY},
     "leased_tasks": {"holdfast_tasks_pkey": BY_KEY},
     "prunable": {"holdfast_tasks_pkey": "(id > "},
@@ -173,6 +176,21 @@ def test_a_claim_reads_no_more_than_it_takes(session: OwnConnection) -> None:
     locked = [n for n in nodes if n["Node Type"] == "LockRows"]
     assert examined["Actual Rows"] <= 4 * wanted
     assert sum(n["Actual Rows"] * n["Actual Loops"] for n in locked) == wanted
+
+
+@pytest.mark.usefixtures("on_analyzed")
+def test_a_drop_examines_a_bounded_part_of_a_queue_that_everybody_knows(
+    session: OwnConnection,
+) -> None:
+    asked = ASKED["unknown_pending"]
+    params = {**asked.params, "known": Texts(["known@1", "other@1"]), "before": At(2**50)}
+    query = Binder(None).bind(Statement("unknown_pending", params))
+    with session.transaction(force_rollback=True):
+        plan = _ask(session, b"EXPLAIN (ANALYZE, FORMAT JSON) " + query.sql, query.params)
+    examined = next(n for n in _nodes(plan) if n.get("Index Name") == "holdfast_tasks_claim")
+    locked = next(n for n in _nodes(plan) if n["Node Type"] == "LockRows")
+    assert examined["Actual Rows"] == 1000
+    assert locked["Actual Loops"] == 0
 
 
 def explain(session: OwnConnection, asked: Statement) -> list[Scan]:

@@ -43,7 +43,7 @@ WANTED = {
     "promote": {"USING COVERING INDEX holdfast_tasks_due (due_at<?)", BY_KEY},
     "next_due": {"USING COVERING INDEX holdfast_tasks_due (due_at>?)"},
     "expire": {"USING COVERING INDEX holdfast_tasks_expire (expire_at<?)", BY_KEY},
-    "unknown_pending": {"USING INDEX holdfast_tasks_claim (queue_name=?)"},
+    "unknown_pending": {IN_ORDER},
     "prunable": {"USING INDEX sqlite_autoindex_holdfast_tasks_1 (id>?)"},
     "delete": {BY_KEY},
 }

@@ -34,7 +34,7 @@ ANCHORS = {
     "expire": "WHERE expire_at",
     "promote": "WHERE due_at",
     "prunable": "WHERE task.id",
-    "unknown_pending": "WHERE ready",
+    "unknown_pending": "WHERE task.queue_name",
     "lock_tasks": "WHERE id = ANY",
     "complete": "WHERE id = ANY",
     "end": "WHERE id = ANY",
@@ -271,10 +271,17 @@ def test_a_task_that_is_resubmitted_while_it_is_pruned(labs: Labs) -> None:
         assert len(lab.attempts(id)) == 1
 
 
-def test_a_task_that_is_claimed_while_it_is_dropped(labs: Labs) -> None:
+@pytest.mark.parametrize("what", ["claimed", "cancelled", "delayed", "moved", "put to the end"])
+def test_a_task_that_is_taken_away_while_it_is_dropped(labs: Labs, what: str) -> None:
+    takers: dict[str, Callable[[Lab, bytes], object]] = {
+        **TAKERS,
+        "put to the end": lambda lab, id: (
+            lab.clock.advance(5) and lab.run(operate.reschedule([id], move=True))
+        ),
+    }
     with gate(labs, "unknown_pending") as gated:
         lab = gated.lab
         id = lab.send()
         dropping = timing.drop(QUEUE, known=[], before=lab.clock.now + 1)
-        assert gated.play(lambda hand: hand.run(dropping), lambda: lab.claim()) == []
-        assert lab.status(id) is CLAIMED
+        assert gated.play(lambda hand: hand.run(dropping), lambda: takers[what](lab, id)) == []
+        assert lab.status(id) is not TaskStatus.DROPPED
