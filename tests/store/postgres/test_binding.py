@@ -182,10 +182,12 @@ AS_ROWS = """
         [(ID, "one", None)],
         [(ID, "one", None), (OTHER, "two", None)],
         [(ID, None, "a"), (OTHER, None, None)],
+        [(ID, "same", "a"), (OTHER, "same", "b"), (TOKEN, "same", "a")],
+        [(ID, "same", "same"), (ID, "same", "same")],
     ],
 )
 def test_a_table_gives_its_rows(run: Run, rows: list[tuple[Any, ...]]) -> None:
-    """One row takes a way of its own, and a column of nulls travels as an empty array."""
+    """One row takes a way of its own, and so does a column that holds one value throughout."""
     assert run(AS_ROWS, Statement("rows", table=Table(COLUMNS, rows))) == rows
 
 
@@ -194,7 +196,58 @@ def test_one_row_needs_no_set_returning_function() -> None:
     one = binder.bind(Statement("rows", table=Table(COLUMNS, [(ID, "one", None)])))
     two = binder.bind(Statement("rows", table=Table(COLUMNS, [(ID, "one", None)] * 2)))
     assert b"unnest" not in one.sql
-    assert b"($3::text[])[1]" in one.sql
-    assert b"unnest" in two.sql
+    assert b"(SELECT $1::uuid, $2::text, $3::text)" in one.sql
+    assert one.params == [ID, "one", None]
+    # The first column says how many rows there are, even if they are all the same.
+    assert b"(SELECT varying.id, $1::text, $2::text FROM unnest($3::uuid[])" in two.sql
+    assert two.params[:2] == ["one", None]
     kept = Binder(None, lambda name: "SELECT * FROM unnest(%(ids)s::uuid[])")
     assert b"unnest" in kept.bind(Statement("ids", {"ids": Uuids([ID])})).sql
+
+
+EVERY_KIND = {
+    "id": Column.UUID,
+    "key": Column.KEY,
+    "body": Column.TEXT,
+    "small": Column.INT,
+    "large": Column.BIGINT,
+    "flag": Column.BOOL,
+    "at": Column.TIME,
+    "blob": Column.BYTES,
+}
+OF_EVERY_KIND = """
+    SELECT id, key, body, small, large, flag, at, blob
+    FROM unnest(
+        %(id)s::uuid[], %(key)s::uuid[], %(body)s::text[], %(small)s::int[], %(large)s::bigint[],
+        %(flag)s::bool[], %(at)s::timestamptz[], %(blob)s::bytea[]
+    ) AS row (id, key, body, small, large, flag, at, blob)
+"""
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        (OTHER, "text", -5, 2**40, True, int(AT), b"any length"),
+        (None, None, None, None, None, None, None),
+    ],
+)
+def test_a_value_that_is_the_same_throughout(run: Run, count: int, rest: tuple[Any, ...]) -> None:
+    rows = [(bytes([number] * 16), *rest) for number in range(count)]
+    assert run(OF_EVERY_KIND, Statement("rows", table=Table(EVERY_KIND, rows))) == rows
+
+
+def test_a_statement_takes_so_many_shapes_and_no_more(run: Run) -> None:
+    """Each is one more for the server to prepare."""
+    columns = {"id": Column.UUID, **{f"c_{letter}": Column.TEXT for letter in "abcdefg"}}
+    arrays = ", ".join(f"%({name})s::{kind.value}[]" for name, kind in columns.items())
+    binder = Binder(None, lambda name: f"SELECT * FROM unnest({arrays})")
+    texts: set[bytes] = set()
+    for pattern in range(128):
+        second = [f"{pattern >> bit & 1}" for bit in range(7)]
+        rows = [(ID, *"0000000"), (OTHER, *second)]
+        query = binder.bind(Statement("rows", table=Table(columns, rows)))
+        texts.add(query.sql)
+    assert 2 < len(texts) <= 33
+    one = binder.bind(Statement("rows", table=Table(columns, [(ID, *"0000000")])))
+    assert b"unnest" not in one.sql

@@ -3,9 +3,7 @@
 Owns the encoding of whole columns. A claim or a bulk send carries hundreds of ids at
 once, and a driver that adapts a list looks at every element in Python; joining
 prepared bytes is one call into C. Per element, against psycopg's own lists: uuid 0.01 µs
-for 0.36, text 0.16 for 0.46, integers 0.06 for 0.33. A column that holds one value
-throughout (most columns of a bulk send do) costs a comparison per row and nothing more,
-and a single send, which is an array of one for every column, about 0.5 µs each.
+for 0.36, text 0.16 for 0.46, integers 0.06 for 0.33.
 
 Never decides what a value means: a wrong type fails here, before anything is sent.
 """
