@@ -28,7 +28,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.store import cancel, inspect, operate, queues
 from holdfast.store.op import Op
 
-__all__ = ["Control", "QueueControl", "QueueInfo", "TaskControl", "TaskPage"]
+__all__ = ["Control", "QueueControl", "QueueInfo", "TaskControl", "TaskCounts", "TaskPage"]
 
 T = TypeVar("T")
 TaskId: TypeAlias = "UUID | str | TaskHandle[object]"
@@ -56,6 +56,19 @@ class TaskPage:
     tasks: Sequence[TaskInfo]
     next: UUID | None
     """Give this as `before` for the next page; None: there is none."""
+
+
+class TaskCounts(dict[TaskStatus, int]):
+    """How many tasks there are in each status; one that is absent has none.
+
+    Counting never reads a large table: it stops after 10,000 entries. `at_least` holds the
+    statuses of which there may be more than was counted (or some where none was): for the
+    most part COMPLETED and WAITING, which are counted among the 10,000 newest tasks.
+    """
+
+    def __init__(self, counted: inspect.Counts) -> None:
+        super().__init__(counted.by_status)
+        self.at_least = counted.at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +117,13 @@ class TaskControl:
         """Everything that is stored about a task."""
         return TaskInfo.of(await self._access.arun(partial(verbs.show, _id(task_id))))
 
-    def count(self, *, queue: str | None = None) -> dict[TaskStatus, int]:
-        """How many tasks there are in each status, counted up to 10,000."""
-        return self._access.run(partial(inspect.counts, queue)).by_status
+    def count(self, *, queue: str | None = None) -> TaskCounts:
+        """How many tasks there are in each status; `at_least` says where there may be more."""
+        return TaskCounts(self._access.run(partial(inspect.counts, queue)))
 
-    async def acount(self, *, queue: str | None = None) -> dict[TaskStatus, int]:
-        """How many tasks there are in each status, counted up to 10,000."""
-        return (await self._access.arun(partial(inspect.counts, queue))).by_status
+    async def acount(self, *, queue: str | None = None) -> TaskCounts:
+        """How many tasks there are in each status; `at_least` says where there may be more."""
+        return TaskCounts(await self._access.arun(partial(inspect.counts, queue)))
 
     def cancel(self, *ids: TaskId) -> dict[UUID, TaskStatus | None]:
         """Cancel tasks; the status of each afterwards, None for one that does not exist."""

@@ -59,10 +59,13 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many tasks are in each state; a number equal to `cap` means at least that many."""
+    """How many tasks are in each state."""
 
     cap: int
     by_status: dict[TaskStatus, int] = field(default_factory=dict)
+    at_least: frozenset[TaskStatus] = frozenset()
+    """States of which there may be more: counting stopped at `cap` entries. Such a state may
+    have no number at all."""
 
 
 @reads
@@ -174,8 +177,27 @@ def _filter(wanted: TaskFilter, path: str, before: bytes, limit: int) -> dict[st
     }
 
 
+_FAILED = frozenset(status for status in TaskStatus if status.is_terminal) - {TaskStatus.COMPLETED}
+_COUNTED_BY: dict[str, frozenset[TaskStatus]] = {
+    "newest": frozenset({TaskStatus.WAITING, TaskStatus.COMPLETED}),
+    "due": frozenset({TaskStatus.SCHEDULED}),
+    "failed": _FAILED,
+}
+"""Which states are no longer exact once so many entries were examined on a way."""
+
+
 @reads
 def counts(queue: str | None = None, *, cap: int = SCAN) -> Steps[Counts]:
-    """How many tasks are in each state, counting no further than `cap`."""
+    """How many tasks are in each state, examining no more than `cap` entries on each way."""
     found = yield Statement("counts", {"queue_name": queue, "cap": cap})
-    return Counts(cap, {TaskStatus(status): number for status, number in found if number})
+    numbers: dict[TaskStatus, int] = {}
+    more: set[TaskStatus] = set()
+    for name, number in found:
+        if name in _COUNTED_BY:
+            more |= _COUNTED_BY[name] if number >= cap else set()
+        elif number:
+            # By two ways: each finds some of them, and neither finds one that is not there.
+            numbers[TaskStatus(name)] = max(number, numbers.get(TaskStatus(name), 0))
+    if numbers.get(TaskStatus.PENDING, 0) >= cap:
+        more.add(TaskStatus.PENDING)
+    return Counts(cap, numbers, frozenset(more))

@@ -239,12 +239,30 @@ def test_counts_of_one_queue(lab: Lab) -> None:
     assert lab.run(inspect.counts("none")).by_status == {}
 
 
-def test_counting_stops_at_the_cap(lab: Lab) -> None:
+def test_counting_stops_at_the_cap_and_says_so(lab: Lab) -> None:
     lab.send_many(5)
     lab.send_many(5, delay_us=SECOND)
     found = lab.run(inspect.counts(cap=3))
     assert found.cap == 3
     assert found.by_status == {S.PENDING: 3, S.SCHEDULED: 3}
+    assert found.at_least == {S.PENDING, S.SCHEDULED, S.WAITING, S.COMPLETED}
+    whole = lab.run(inspect.counts(cap=11))
+    assert whole.by_status == {S.PENDING: 5, S.SCHEDULED: 5}
+    assert whole.at_least == frozenset()
+
+
+def test_old_tasks_that_ended_are_counted_or_there_may_be_more(lab: Lab) -> None:
+    """Newer ones stand before them."""
+    old = [lab.reach(status) for status in (S.COMPLETED, S.FAILED, S.CANCELLED)]
+    assert old
+    lab.send_many(5)
+    found = lab.run(inspect.counts(cap=5))
+    assert found.by_status == {S.PENDING: 5, S.FAILED: 1, S.CANCELLED: 1}
+    assert found.at_least == {S.PENDING, S.WAITING, S.COMPLETED}
+    lab.cancel(*lab.send_many(4))
+    found = lab.run(inspect.counts(cap=5))
+    assert found.by_status[S.CANCELLED] >= 4
+    assert found.at_least >= {S.FAILED, S.CANCELLED, S.COMPLETED, S.STALLED}
 
 
 def test_a_task_in_two_lease_rows_is_counted_and_listed_once(lab: Lab) -> None:

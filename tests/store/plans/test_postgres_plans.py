@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from psycopg.adapt import PyFormat, Transformer
 
+from holdfast.store import inspect
 from holdfast.store.op import At, Statement, Texts
 from holdfast.store.open import open_store
 from holdfast.store.postgres.binding import Binder
@@ -23,7 +24,7 @@ from holdfast.store.postgres.connection import Opener, OwnConnection
 from holdfast.store.settings import parse_url
 from holdfast.store.statement import text
 from tests.store.plans import filled
-from tests.store.plans.asked import statements
+from tests.store.plans.asked import record, statements
 from tests.support.postgres import PostgresServer
 
 KEYS = [number.to_bytes(16) for number in range(1, 101)]
@@ -191,6 +192,20 @@ def test_a_drop_examines_a_bounded_part_of_a_queue_that_everybody_knows(
     locked = next(n for n in _nodes(plan) if n["Node Type"] == "LockRows")
     assert examined["Actual Rows"] == 1000
     assert locked["Actual Loops"] == 0
+
+
+@pytest.mark.usefixtures("on_analyzed")
+@pytest.mark.parametrize("queue", [None, "q1", "no such queue"])
+def test_counting_examines_no_more_than_its_cap(session: OwnConnection, queue: str | None) -> None:
+    (asked,) = record(inspect.counts(queue, cap=100), {})
+    query = Binder(None).bind(asked)
+    with session.transaction(force_rollback=True):
+        plan = _ask(session, b"EXPLAIN (ANALYZE, FORMAT JSON) " + query.sql, query.params)
+    scans = [n for n in _nodes(plan) if n.get("Relation Name") == "holdfast_tasks"]
+    assert len(scans) >= 5
+    for scan in scans:
+        assert scan["Node Type"] in ("Index Scan", "Index Only Scan")
+        assert scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) <= 100, scan
 
 
 def explain(session: OwnConnection, asked: Statement) -> list[Scan]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
@@ -135,6 +136,20 @@ def test_no_statement_reads_all_tasks(explain: Explain) -> None:
 def test_claims_need_no_sorting(explain: Explain) -> None:
     for name in ("claim", "claim_horizon", "promote", "expire", "prunable", "unknown_pending"):
         assert not [line for line in explain(name) if "TEMP B-TREE" in line], name
+
+
+@pytest.mark.parametrize("queue", [None, "q1", "no such queue"])
+def test_counting_examines_no_more_than_its_cap(analyzed: Path, queue: str | None) -> None:
+    """It takes some ten instructions for each of 500 rows, and there are 200,000."""
+    connection = apsw.Connection(str(analyzed))
+    steps = count()
+    connection.set_progress_handler(lambda: next(steps) < 0, 1)
+    prepared = prepare(*statement.texts("counts"))
+    given = {"cap": 100, "queue_name": queue}
+    found = dict(connection.execute(prepared.sql, [given[name] for name in prepared.names]))
+    connection.close()
+    assert found["newest"] == found["due"] == found["failed"] == 100
+    assert next(steps) < 500 * 50
 
 
 def _parts(line: str) -> tuple[str, str, str]:
