@@ -85,7 +85,8 @@ def test_an_application_that_raises_when_it_is_imported(start: Start, tmp_path: 
         ("def f(:\n", "SyntaxError"),
         ("import sys\nsys.exit(5)\n", "SystemExit"),
         ("import no_such_library\n", "no_such_library"),
-        ("import os\nos._exit(5)\n", "ended its process"),
+        ("import os\nos._exit(5)\n", "exit status 5"),
+        ("import os\nos.kill(os.getpid(), 9)\n", "killed by SIGKILL"),
         ("from holdfast import Holdfast\napp = Holdfast(lease=-1)\n", "lease"),
     ],
 )
@@ -133,6 +134,37 @@ def test_a_file_that_is_no_database(start: Start, tmp_path: Path) -> None:
     assert worker.wait() == 3
     assert "Traceback" not in worker.said
     assert (tmp_path / "other.db").read_bytes().startswith(b"something else")
+
+
+LONG = """
+import pathlib
+import time
+
+pathlib.Path("importing").touch()
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stopped_while_the_application_is_imported(
+    start: Start, tmp_path: Path, number: signal.Signals
+) -> None:
+    write(tmp_path, long=LONG)
+    worker = start("long:app")
+    until((tmp_path / "importing").exists, what="the import to begin")
+    family = worker.descendants()
+    assert family
+    worker.signal(number)
+    assert worker.wait(5) == 0
+    assert "stopped before it was at work" in worker.said
+    assert not any(map(alive, family))
+
+
+def test_an_application_without_tasks(start: Start, tmp_path: Path) -> None:
+    write(tmp_path, empty="from holdfast import Holdfast\napp = Holdfast()\n")
+    worker = start("empty:app").ready()
+    assert "empty:app has no task" in worker.said
+    assert worker.stop() == 0
 
 
 def test_a_worker_without_its_template_ends_and_says_so(fresh_site: MakeSite) -> None:

@@ -75,18 +75,24 @@ def worker(target: str, queues: str | None, reload: bool, verbose: bool, **given
         from holdfast.cli.reload import run_reloading
 
         sys.exit(run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"]))
+    # Until there is something to stop in an orderly way, a wish to stop ends the start.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         supervisor = launch(target, {**given, "queues": queues}, version=__version__)
+
+        def asked(number: int, frame: FrameType | None) -> None:
+            supervisor.stop()
+
+        signal.signal(signal.SIGTERM, asked)
+        signal.signal(signal.SIGINT, asked)
+        status = supervisor.run()
+    except KeyboardInterrupt:
+        click.echo("holdfast worker: stopped before it was at work", err=True)
+        status = 0
     except ConfigError as error:
         click.echo(f"holdfast worker: {error}", err=True)
-        sys.exit(getattr(error, "exit_code", 2))
+        status = getattr(error, "exit_code", 2)
     except StoreError as error:
         click.echo(f"holdfast worker: {error}", err=True)
-        sys.exit(EXIT_STORE)
-
-    def asked(number: int, frame: FrameType | None) -> None:
-        supervisor.stop()
-
-    signal.signal(signal.SIGTERM, asked)
-    signal.signal(signal.SIGINT, asked)
-    sys.exit(supervisor.run())
+        status = EXIT_STORE
+    sys.exit(status)

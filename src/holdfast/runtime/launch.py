@@ -6,6 +6,7 @@ Owns the order of precedence of a worker's settings: what was given here (a flag
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from holdfast.runtime.supervisor import Supervisor
     from holdfast.runtime.wire import Manifest
     from holdfast.store.settings import StoreSettings
+
+log = logging.getLogger("holdfast.worker")
 
 _CONNECTIONS = 5
 """What a worker takes of a PostgreSQL server, however many children it has."""
@@ -43,6 +46,8 @@ def launch(
         from holdfast.store.open import open_store
 
         manifest = template.manifest()
+        if not manifest.tasks:
+            log.warning("%s has no task: import the modules that define them beside it", target)
         options = worker_options(manifest, given)
         store = open_store(store_settings(manifest))
         try:
@@ -51,7 +56,8 @@ def launch(
             store.close()
             raise
     except BaseException:
-        template.end()
+        # It has no children yet, and may be in the middle of a long import.
+        template.end(patience=0)
         raise
 
 

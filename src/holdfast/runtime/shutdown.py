@@ -81,7 +81,8 @@ class Shutdown:
                     member.say(Withdraw(waiting))
             self._desk.work.notify_all()
         log.info(
-            "stopping: %d running task(s) have %g s to end, %d claimed one(s) go back",
+            "stopping: %d running task(s) have %g s to end, %d claimed one(s) go back; "
+            "a second signal interrupts what runs",
             running,
             self._desk.options.grace,
             claimed,

@@ -7,6 +7,7 @@ needs of Holdfast is imported while the template does its part.
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -37,6 +38,8 @@ class Template:
                 [sys.executable, "-m", "holdfast.runtime.template", target, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
+                # Ctrl-C goes to everybody at the terminal, and is for the supervisor to obey.
+                start_new_session=True,
             )
         from holdfast.runtime.wire import FromTemplate, Reader
 
@@ -53,8 +56,7 @@ class Template:
             except TimeoutError:
                 raise AppBroken(f"the application was not imported in {patience:g} s", 2) from None
             if not data:
-                status = self.process.wait()
-                raise AppBroken(f"importing the application ended its process ({status})", 2)
+                raise AppBroken(_ended(self.process.wait()), 2)
             for message in self.reader.feed(data):
                 if isinstance(message, Broken):
                     raise AppBroken(message.text, message.exit_code)
@@ -83,3 +85,11 @@ class Template:
             self.process.wait()
             return False
         return True
+
+
+def _ended(status: int) -> str:
+    how = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+    return (
+        f"the process that imported the application has ended ({how}): "
+        "does the module, or a library, end the process?"
+    )
