@@ -1,10 +1,15 @@
-"""Behind a transaction pooler nothing is left on the session."""
+"""Behind a transaction pooler nothing is left on the session, and nothing is expected of it."""
 
 from __future__ import annotations
 
 import pytest
+from psycopg.pq import TransactionStatus
 
+from holdfast import ConfigError, Holdfast, Retry, TaskFailed, Unique, current_task
 from holdfast.store.op import Channel, Statement, Steps, alone, reads, writes
+from holdfast.store.postgres.connection import OwnConnection
+from holdfast.store.postgres.listener import PollListener
+from holdfast.store.postgres.pool import Pool
 from holdfast.store.postgres.store import PostgresStore
 from tests.store.postgres import conftest, verbs
 from tests.store.postgres.conftest import MakeStore
@@ -56,3 +61,88 @@ def test_hints_are_still_sent(pooled: PostgresStore, store: PostgresStore) -> No
         eventually(lambda: listener.wait(0.1) == {""})
         pooled.run(verbs.put_and_tell("a", "q"))
         eventually(lambda: "q" in listener.wait(0.1))
+
+
+TRACES = b"""
+    SELECT 'prepared: ' || statement FROM pg_prepared_statements
+    UNION ALL
+    SELECT 'listens to ' || channel FROM pg_listening_channels() AS channel
+    UNION ALL
+    SELECT 'setting ' || name FROM pg_settings WHERE source = 'session' AND name <> ALL (%s)
+    UNION ALL
+    SELECT 'advisory lock' FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()
+    UNION ALL
+    SELECT 'temporary ' || relname FROM pg_class WHERE relpersistence = 't'
+"""
+OF_THE_DRIVER = ["client_encoding", "DateStyle", "TimeZone", "application_name"]
+"""What a connection is opened with; a pooler keeps track of these."""
+
+
+class Pooler:
+    """Does to sessions what a transaction pooler may, whenever a transaction has ended."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.transactions = 0
+        self.traces: set[str] = set()
+        release = Pool.release
+
+        def between(pool: Pool, connection: OwnConnection) -> None:
+            if connection.info.transaction_status == TransactionStatus.IDLE:
+                self._look(connection)
+            release(pool, connection)
+
+        monkeypatch.setattr(Pool, "release", between)
+
+    def _look(self, connection: OwnConnection) -> None:
+        self.transactions += 1
+        found = connection.execute(TRACES, [OF_THE_DRIVER], prepare=False).fetchall()
+        self.traces.update(str(row[0]) for row in found)
+        # Behind the driver's back, which would otherwise forget what it had prepared.
+        connection.pgconn.exec_(b"DISCARD ALL")
+        if self.transactions % 3 == 0:
+            # Somebody else's transaction: the next one of ours is on another server process.
+            connection.close()
+
+
+def test_a_whole_life_with_a_new_session_for_every_transaction(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pooler = Pooler(monkeypatch)
+    with Holdfast(postgres_url, pooler=True) as app:
+
+        @app.task(retry=Retry(1))
+        def divide(a: int, b: int) -> float:
+            task = current_task()
+            task.set_progress(1, 2)
+            return task.checkpoint("division", lambda: a / b)
+
+        assert isinstance(app._access.store().listen(Channel.DONE), PollListener)
+        good, bad = divide.send(6, 3), divide.send(1, 0)
+        many = divide.send_many([(n, 1) for n in range(50)])
+        unique = divide.options(unique=Unique("key"))
+        assert unique.send(1, 1).id == unique.send(1, 1).id
+        later = divide.schedule(3600, 1, 1)
+        assert app.worker().run_until_idle() >= 53
+        assert good.get(timeout=10) == 2
+        assert [handle.get(timeout=10) for handle in many] == list(range(50))
+        with pytest.raises(TaskFailed):
+            bad.get(timeout=10)
+        assert bad.resubmit() == "PENDING"
+        assert (bad.cancel(), later.cancel()) == ("CANCELLED", "CANCELLED")
+        assert len(bad.attempts()) == 2
+        assert app.control.tasks.count() == {"COMPLETED": 52, "CANCELLED": 2}
+        assert app.control.tasks.delete(good) == {good.id: True}
+    assert pooler.traces == set()
+    assert pooler.transactions > 100
+
+
+def test_without_the_setting_it_is_noticed(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pooler = Pooler(monkeypatch)
+    with Holdfast(postgres_url) as app:
+        handles = (app.send("any").status() for _ in range(10))
+        with pytest.raises(ConfigError, match="set pooler=True"):
+            list(handles)
+    assert any(trace.startswith("prepared") for trace in pooler.traces)
+    assert "setting statement_timeout" in pooler.traces
