@@ -11,9 +11,10 @@ import pytest
 
 from holdfast import ErrorCode, TaskHandle, TaskStatus
 from holdfast.core.status import AttemptOutcome
+from tests.support.deadline import until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
-from tests.support.worker import WorkerProcess, alive, until
+from tests.support.worker import WorkerProcess, alive
 
 PROGRAM = "tests.e2e.programs.stopping"
 
@@ -44,6 +45,24 @@ def test_an_idle_worker(site: Site, number: signal.Signals) -> None:
     assert worker.wait(10) == 0
     assert time.monotonic() - asked < 2.0
     assert "has stopped" in worker.said
+
+
+def test_when_it_has_ended_nothing_is_left(site: Site) -> None:
+    worker = start(site)
+    # The template, three processes, and one child each for threads and coroutines.
+    until(lambda: len(worker.descendants()) == 6)
+    family = worker.descendants()
+    assert worker.stop() == 0
+    assert not any(map(alive, family))
+
+
+def test_a_template_that_does_not_listen_is_not_waited_for_for_ever(site: Site) -> None:
+    worker = start(site)
+    family = worker.descendants()
+    (template,) = {pid for pid in family if os.getsid(pid) == pid}
+    os.kill(template, signal.SIGSTOP)
+    assert worker.stop(15) == 0
+    assert not any(map(alive, family))
 
 
 def test_what_ends_within_the_grace(site: Site) -> None:
