@@ -13,7 +13,7 @@ from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.store import evidence, orders
 from tests.cli.conftest import Operator
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 from tests.support.stores import Lab
 
 
@@ -107,7 +107,7 @@ def test_a_stack(operator: Operator, lab: Lab) -> None:
     task = lab.running()
 
     def answer() -> None:
-        eventually(lambda: lab.run(orders.stacks_asked([task.id])))
+        until(lambda: lab.run(orders.stacks_asked([task.id])))
         lab.run(orders.answer_stack(task.id, 'File "a.py", line 1\n  sleep()\x1b\n'))
 
     worker = threading.Thread(target=answer)

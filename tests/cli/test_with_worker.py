@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import run
-from tests.support.worker import WorkerProcess, until
+from tests.support.deadline import until
+from tests.support.worker import WorkerProcess
 
 APP = """
 import pathlib, time

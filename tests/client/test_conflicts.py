@@ -18,7 +18,7 @@ from holdfast.core.records import Submission, SubmitAnswer, Submitted
 from holdfast.store.op import Mode, Op, Steps
 from holdfast.store.submit import submit
 from tests.client.conftest import Hands
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 KEY = Unique("customer-7")
 
@@ -41,7 +41,7 @@ class Holder:
     def commit_once_waited_for(self) -> None:
         if not self._url.startswith("sqlite"):
             with psycopg.connect(self._url, autocommit=True) as admin:
-                eventually(lambda: admin.execute(_WAITING).fetchall(), what="somebody to wait")
+                until(lambda: admin.execute(_WAITING).fetchall(), what="somebody to wait")
         self._connection.commit()
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 from holdfast.client.lane import MOST_PARCELS, Lane, Pause
 from holdfast.client.parcel import Parcel
 from holdfast.core.records import SubmitAnswer, Submitted
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 from tests.support.verbs import submission
 
 
@@ -110,7 +110,7 @@ def test_what_arrives_during_a_commit_is_the_next_one(till: Till) -> None:
     till.wait_for_commit()
     rest = [parcel() for _ in range(20)]
     senders.start(*rest)
-    eventually(lambda: waiting(lane) == 20)
+    until(lambda: waiting(lane) == 20)
     till.let_go(2)
     senders.join()
     assert till.sizes == [1, 20]
@@ -125,7 +125,7 @@ def test_nobody_returns_before_its_own_commit(till: Till) -> None:
     till.wait_for_commit()
     late = parcel()
     senders.start(late)
-    eventually(lambda: waiting(lane) == 1)
+    until(lambda: waiting(lane) == 1)
     till.let_go()
     till.wait_for_commit()
     assert senders.threads[1].is_alive()
@@ -158,7 +158,7 @@ def test_several_leaders_commit_side_by_side(till: Till) -> None:
     senders.start(parcel())
     till.wait_for_commit()
     senders.start(parcel(), parcel())
-    eventually(lambda: waiting(lane) == 2)
+    until(lambda: waiting(lane) == 2)
     till.let_go(4)
     senders.join()
     assert sum(till.sizes) == 4
@@ -172,9 +172,9 @@ def test_an_interrupted_leader_leaves_the_others_to_the_next(till: Till) -> None
     till.wait_for_commit()
     unlucky, others = parcel(), [parcel() for _ in range(3)]
     senders.start(unlucky)
-    eventually(lambda: waiting(lane) == 1)
+    until(lambda: waiting(lane) == 1)
     senders.start(*others)
-    eventually(lambda: waiting(lane) == 4)
+    until(lambda: waiting(lane) == 4)
 
     def interrupt(parcels: Sequence[Parcel]) -> Pause | None:
         raise KeyboardInterrupt
@@ -199,7 +199,7 @@ def test_parcels_that_must_wait_go_first_next_time(till: Till) -> None:
     senders.start(first)
     till.wait_for_commit()
     senders.start(parcel())
-    eventually(lambda: waiting(lane) == 1)
+    until(lambda: waiting(lane) == 1)
     till.let_go(2)
     senders.join()
     assert till.sizes == [1, 2]
@@ -271,7 +271,7 @@ def test_a_loop_that_was_closed_is_nobody(till: Till) -> None:
         lane = Lane(till.commit, pool.submit, leaders=1)
         till.let_go()
         lane.post(one)
-        eventually(lambda: lane._leaders == 0)
+        until(lambda: lane._leaders == 0)
     assert one.outcome is not None
 
 
@@ -282,7 +282,7 @@ def test_parcels_that_go_alone_do_not_wait_for_each_other(till: Till) -> None:
     senders.start(parcel())
     till.wait_for_commit()
     senders.start(parcel(), parcel())
-    eventually(lambda: waiting(lane) == 2)
+    until(lambda: waiting(lane) == 2)
     lane._leaders = 1
 
     def each_alone(parcels: Sequence[Parcel]) -> Pause:

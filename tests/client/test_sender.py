@@ -23,7 +23,7 @@ from holdfast.core.identity import new_id
 from holdfast.core.records import SubmitAnswer
 from holdfast.store.op import Op
 from tests.client.conftest import Hands
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 from tests.support.postgres import PostgresServer
 from tests.support.proxy import Proxy
 from tests.support.verbs import step
@@ -192,7 +192,7 @@ def test_a_send_that_waits_for_a_lock_fails_alone(
         with app.using(connection):
             held.send("any")
         first, blocked = started(lambda: held.send("any"))
-        eventually(lambda: sender._plain._leaders == 1)
+        until(lambda: sender._plain._leaders == 1)
         answers = in_threads(6, lambda n: (held if n == 0 else app).send("any", n))
         assert [type(answer) for answer in answers[1:]] == [TaskHandle] * 5
         assert isinstance(answers[0], StoreUnavailable)
@@ -286,7 +286,7 @@ def ends_losing(proxy: Proxy) -> Iterator[None]:
     done = threading.Event()
 
     def watch() -> None:
-        eventually(lambda: proxy.lost or done.is_set(), seconds=30)
+        until(lambda: proxy.lost or done.is_set(), within=30)
         proxy.lose_answer_to(None)
 
     thread = threading.Thread(target=watch)
@@ -423,7 +423,7 @@ def test_close_waits_for_sends_under_way(url: str, open_app: Callable[..., Holdf
     assert begun.wait(30)
     closer = threading.Thread(target=app.close)
     closer.start()
-    eventually(lambda: app._access._closed)
+    until(lambda: app._access._closed)
     with pytest.raises(StoreError, match="closed"):
         app.send("any", 2)
     go_on.set()

@@ -24,7 +24,7 @@ from holdfast import (
 from holdfast.client import join, waiter
 from holdfast.store import inspect
 from tests.client.conftest import Hands
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 
 def started(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
@@ -48,7 +48,7 @@ def watched(app: Holdfast) -> int:
 def test_a_wait_ends_with_the_task(app: Holdfast, hands: Hands) -> None:
     handle = app.send("any")
     thread, answers = started(lambda: handle.get(timeout=30))
-    eventually(lambda: watched(app) == 1)
+    until(lambda: watched(app) == 1)
     began = time.monotonic()
     hands.finish(handle, "7")
     thread.join(30)
@@ -67,7 +67,7 @@ def test_many_waiters_share_one_thread(app: Holdfast, hands: Hands) -> None:
 
     async def main() -> list[Any]:
         waits = [asyncio.ensure_future(handle.aget(timeout=30)) for handle in handles]
-        await asyncio.to_thread(eventually, lambda: watched(app) == len(handles))
+        await asyncio.to_thread(until, lambda: watched(app) == len(handles))
         # The waiter, the one that looks for the test, and the few that run the store.
         assert threading.active_count() <= before + 2 + app.config.max_connections
         await asyncio.to_thread(finish_all)
@@ -81,7 +81,7 @@ def test_two_wait_for_one(app: Holdfast, hands: Hands) -> None:
     handle = app.send("any")
     first, answers = started(lambda: handle.get(timeout=30))
     second, more = started(lambda: handle.wait(timeout=30))
-    eventually(lambda: len(app._access.waiter._watches.get(handle.id.bytes, ())) == 2)
+    until(lambda: len(app._access.waiter._watches.get(handle.id.bytes, ())) == 2)
     hands.finish(handle, "7")
     first.join(30)
     second.join(30)
@@ -152,7 +152,7 @@ def test_the_poll_is_the_truth(
     monkeypatch.setattr(store, "listen", lambda *channels: Deaf())
     handle = app.send("any")
     thread, answers = started(lambda: handle.get(timeout=30))
-    eventually(lambda: watched(app) == 1)
+    until(lambda: watched(app) == 1)
     hands.finish(handle, "7")
     thread.join(30)
     assert answers == [7]
@@ -185,7 +185,7 @@ def test_a_task_that_was_deleted_is_not_waited_for(
     handle = app.send("any")
     monkeypatch.setattr(waiter, "endings", lambda ids: inspect.statuses([]))
     thread, answers = started(lambda: handle.get(timeout=30))
-    eventually(lambda: watched(app) == 1)
+    until(lambda: watched(app) == 1)
     handle.cancel()
     app.control.tasks.delete(handle)
     thread.join(30)
@@ -206,7 +206,7 @@ def test_an_outage_does_not_end_a_wait(
     monkeypatch.setattr(store, "listen", flaky)
     handle = app.send("any")
     thread, answers = started(lambda: handle.get(timeout=30))
-    eventually(lambda: not errors)
+    until(lambda: not errors)
     hands.finish(handle, "7")
     thread.join(30)
     assert answers == [7]
@@ -233,7 +233,7 @@ def test_an_error_that_stays_ends_every_wait(
 def test_close_ends_every_wait(app: Holdfast) -> None:
     handle = app.send("any")
     thread, answers = started(lambda: handle.get(timeout=30))
-    eventually(lambda: watched(app) == 1)
+    until(lambda: watched(app) == 1)
     app.close()
     thread.join(30)
     assert [type(answer) for answer in answers] == [StoreError]
@@ -247,11 +247,11 @@ def test_the_thread_goes_when_nobody_waits(
     for _ in range(2):
         handle = app.send("any")
         thread, answers = started(lambda handle=handle: handle.get(timeout=30))  # type: ignore[misc]
-        eventually(lambda: watched(app) == 1)
+        until(lambda: watched(app) == 1)
         hands.finish(handle, "7")
         thread.join(30)
         assert answers == [7]
-        eventually(lambda: app._access.waiter._thread is None)
+        until(lambda: app._access.waiter._thread is None)
 
 
 def test_a_wait_without_workers_says_why(
@@ -296,7 +296,7 @@ def test_a_cancelled_wait_is_forgotten(app: Holdfast) -> None:
 
     async def main() -> None:
         wait = asyncio.ensure_future(handle.aget())
-        await asyncio.to_thread(eventually, lambda: watched(app) == 1)
+        await asyncio.to_thread(until, lambda: watched(app) == 1)
         wait.cancel()
         await asyncio.gather(wait, return_exceptions=True)
 

@@ -8,9 +8,9 @@ import pytest
 
 from holdfast import ErrorCode, TaskStatus
 from holdfast.core.status import AttemptOutcome
+from tests.support.deadline import until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
-from tests.support.worker import until
 
 KILL_GRACE = 0.5
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from holdfast import TaskStatus
+from tests.support.deadline import until
 from tests.support.sites import MakeSite
-from tests.support.worker import alive, until
+from tests.support.worker import alive
 
 PROGRAM = "tests.e2e.programs.control"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import psycopg
 
 from holdfast import Holdfast
+from tests.support.deadline import until
 from tests.support.postgres import PostgresServer
 from tests.support.site import Site
-from tests.support.worker import until
 
 PROMISED = 5
 OPEN = """

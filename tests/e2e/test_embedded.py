@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import ConfigError, Holdfast, TaskStatus
+from tests.support.deadline import until
 from tests.support.site import Site
 from tests.support.sites import MakeSite
-from tests.support.worker import WorkerProcess, alive, until
+from tests.support.worker import WorkerProcess, alive
 
 CONTROL = "tests.e2e.programs.control"
 

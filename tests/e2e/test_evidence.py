@@ -11,9 +11,10 @@ from holdfast.client.info import Progress
 from holdfast.core.status import AttemptOutcome
 from holdfast.store import orders
 from holdfast.store.workers import list_workers, states
+from tests.support.deadline import until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
-from tests.support.worker import WorkerProcess, until
+from tests.support.worker import WorkerProcess
 
 
 @pytest.fixture(scope="module")

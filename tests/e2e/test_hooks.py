@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from holdfast import TaskHandle, TaskStatus
+from tests.support.deadline import until
 from tests.support.site import Site
 from tests.support.sites import MakeSite
-from tests.support.worker import WorkerProcess, until
+from tests.support.worker import WorkerProcess
 
 
 @pytest.fixture(scope="module")

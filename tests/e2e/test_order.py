@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast import TaskHandle, TaskStatus
+from tests.support.deadline import until
 from tests.support.ledger import Line
 from tests.support.site import Site
 from tests.support.sites import MakeSite
-from tests.support.worker import until
 
 PROGRAM = "tests.e2e.programs.control"
 

@@ -8,9 +8,9 @@ from statistics import median
 
 import pytest
 
+from tests.support.deadline import until
 from tests.support.site import Site
 from tests.support.sites import MakeSite
-from tests.support.worker import until
 
 pytestmark = pytest.mark.alone
 

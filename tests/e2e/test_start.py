@@ -12,8 +12,9 @@ from typing import Protocol
 import pytest
 
 from holdfast import TaskStatus
+from tests.support.deadline import until
 from tests.support.sites import MakeSite
-from tests.support.worker import WorkerProcess, alive, until
+from tests.support.worker import WorkerProcess, alive
 
 GOOD = """
 from holdfast import Holdfast

@@ -9,9 +9,10 @@ import pytest
 from holdfast import ErrorCode, TaskStatus
 from holdfast.core.status import AttemptOutcome
 from holdfast.store import workers
+from tests.support.deadline import until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
-from tests.support.worker import WorkerProcess, until
+from tests.support.worker import WorkerProcess
 
 KILL_GRACE = 0.5
 

@@ -17,10 +17,11 @@ import pytest
 
 from holdfast import ErrorCode, Holdfast, PayloadMismatch, StoreUnavailable, TaskStatus
 from holdfast.core.status import AttemptOutcome
+from tests.support.deadline import until
 from tests.support.proxy import Proxy
 from tests.support.site import Engine, Site
 from tests.support.sites import MakeSite
-from tests.support.worker import REPOSITORY, WorkerProcess, until
+from tests.support.worker import REPOSITORY, WorkerProcess
 
 LEASE = 2.0
 

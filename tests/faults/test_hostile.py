@@ -11,9 +11,10 @@ import pytest
 from holdfast import ErrorCode, TaskStatus
 from holdfast.core.status import AttemptOutcome
 from holdfast.runtime.wire import EXIT_CUT_OFF
+from tests.support.deadline import until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
-from tests.support.worker import WorkerProcess, alive, until
+from tests.support.worker import WorkerProcess, alive
 
 LEASE = 2.0
 KILL_GRACE = 0.5

@@ -8,9 +8,10 @@ from time import monotonic
 
 from holdfast import TaskStatus
 from holdfast.core.status import AttemptOutcome
+from tests.support.deadline import until
 from tests.support.site import Site
 from tests.support.sites import MakeSite
-from tests.support.worker import WorkerProcess, alive, until
+from tests.support.worker import WorkerProcess, alive
 
 PROGRAM = "tests.faults.programs.load"
 LEASE = 3.0

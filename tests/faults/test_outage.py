@@ -13,9 +13,10 @@ import pytest
 
 from holdfast import StoreUnavailable, TaskHandle
 from tests.faults import history
+from tests.support.deadline import until
 from tests.support.postgres import PostgresServer
 from tests.support.site import Site
-from tests.support.worker import WorkerProcess, alive, until
+from tests.support.worker import WorkerProcess, alive
 
 PROGRAM = "tests.faults.programs.load"
 LEASE = 2.0

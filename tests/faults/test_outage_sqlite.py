@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.deadline import until
 from tests.support.site import Site
-from tests.support.worker import until
 
 PROGRAM = "tests.faults.programs.load"
 LEASE = 2.0

@@ -14,9 +14,10 @@ import pytest
 from holdfast import TaskHandle
 from tests.faults import history
 from tests.faults.history import Kill
+from tests.support.deadline import until
 from tests.support.site import Site
 from tests.support.sites import MakeSite
-from tests.support.worker import WorkerProcess, alive, until
+from tests.support.worker import WorkerProcess, alive
 
 PROGRAM = "tests.faults.programs.load"
 

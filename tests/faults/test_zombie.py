@@ -7,8 +7,8 @@ import signal
 
 from holdfast import TaskStatus
 from holdfast.core.status import AttemptOutcome
+from tests.support.deadline import until
 from tests.support.sites import MakeSite
-from tests.support.worker import until
 
 PROGRAM = "tests.faults.programs.load"
 LEASE = 2.0

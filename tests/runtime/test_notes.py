@@ -6,7 +6,7 @@ import threading
 
 from holdfast.runtime.notes import PERIOD, Notes
 from holdfast.runtime.wire import Note
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 
 class Desk:
@@ -25,7 +25,7 @@ def test_what_follows_is_merged_and_comes_by_itself() -> None:
     desk = Desk()
     for number in range(1000):
         desk.notes.add(Note(1, progress=str(number)))
-    eventually(lambda: desk.sent[-1].progress == "999")
+    until(lambda: desk.sent[-1].progress == "999")
     assert len(desk.sent) < 50
 
 
@@ -52,7 +52,7 @@ def test_an_end_sends_what_is_held_and_only_of_its_task() -> None:
     assert Note(1, progress="2") in desk.sent
     desk.notes.settle(1)
     desk.notes.settle(99)
-    eventually(lambda: Note(2, progress="2") in desk.sent)
+    until(lambda: Note(2, progress="2") in desk.sent)
     assert len(desk.sent) == 4
 
 

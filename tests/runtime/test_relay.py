@@ -46,7 +46,7 @@ from holdfast.store.op import (
     Uuids,
 )
 from holdfast.store.submit import submit
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 from tests.support.relay import Relay
 from tests.support.stores import ENGINES, Kind, Lab, Labs
 from tests.support.verbs import KNOWN, LEASE_US, QUEUE, new_token, submission
@@ -281,7 +281,7 @@ def test_the_death_of_a_child_undoes_its_write(lab: Lab, child: Child) -> None:
         target=lambda: child.store.run(_send_and_wait(sent, child.die)), daemon=True
     )
     thread.start()
-    eventually(lambda: child.silent)
+    until(lambda: child.silent)
     _free(lab)
     assert lab.run(inspect.statuses([sent.id])) == {}
 
@@ -293,7 +293,7 @@ def test_a_child_that_does_not_go_on_loses_its_transaction(
     passed = threading.Event()
 
     def wait() -> None:
-        eventually(lambda: not desk._open)
+        until(lambda: not desk._open)
         _free(lab)
         passed.set()
 
@@ -364,7 +364,7 @@ def test_hints_reach_those_who_listen(lab: Lab, child: Child) -> None:
             lab.store.hint(Channel.DONE)
             return bool(listener.wait(0.2))
 
-        eventually(ring)
+        until(ring)
         listener.wake()
         assert listener.wait(5) == frozenset()
 
@@ -379,4 +379,4 @@ def test_a_child_can_hint(lab: Lab, child: Child) -> None:
             child.store.hint(Channel.READY, ["q"])
             return "q" in listener.wait(0.2)
 
-        eventually(ring)
+        until(ring)

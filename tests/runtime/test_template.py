@@ -14,7 +14,7 @@ from time import monotonic
 import pytest
 
 from holdfast.runtime import wire
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 from tests.support.nursery import ROOT, Kid, Nursery, job
 
 THREADED = "tests.runtime.apps.threaded:app"
@@ -197,7 +197,7 @@ def _is_alive(pid: int) -> bool:
 
 def _gone(*pids: int, seconds: float) -> None:
     began = monotonic()
-    eventually(lambda: not any(map(_is_alive, pids)), seconds=10, what=f"{pids} are gone")
+    until(lambda: not any(map(_is_alive, pids)), within=10, what=f"{pids} are gone")
     assert monotonic() - began < seconds
 
 
@@ -252,7 +252,7 @@ def test_what_a_child_started_dies_with_the_supervisor_too(tmp_path: Path) -> No
     with parent:
         assert parent.stdout is not None
         pids = json.loads(parent.stdout.readline())
-        eventually(lambda: note.exists() and note.read_text())
+        until(lambda: note.exists() and note.read_text())
         pids.append(int(note.read_text()))
         parent.kill()
     _gone(*pids, seconds=1)

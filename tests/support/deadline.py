@@ -9,13 +9,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def eventually(condition: Callable[[], T], *, seconds: float = 10.0, what: str = "") -> T:
+def until(condition: Callable[[], T], *, within: float = 20.0, what: str = "") -> T:
     """Call until the answer is true, and return it; fail when that takes too long."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + within
     while True:
         answer = condition()
         if answer:
             return answer
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds:g} s: {what or condition}")
+            raise AssertionError(f"not within {within:g} s: {what or condition}")
         time.sleep(0.005)

@@ -23,8 +23,9 @@ from holdfast.client.choice import CallOptions
 from holdfast.store.evidence import read_log
 from holdfast.store.op import Op
 from holdfast.store.open import open_store
+from tests.support.deadline import until
 from tests.support.ledger import Ledger
-from tests.support.worker import REPOSITORY, WorkerProcess, until
+from tests.support.worker import REPOSITORY, WorkerProcess
 
 Engine = Literal["sqlite", "postgresql"]
 T = TypeVar("T")

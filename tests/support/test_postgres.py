@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import psycopg
 import pytest
 
 from tests.support import postgres, postgres_binaries
+from tests.support.deadline import until
 from tests.support.postgres import PostgresServer
 from tests.support.postgres_binaries import Binaries, NoPostgres
 
@@ -26,15 +26,6 @@ def server() -> Iterator[PostgresServer]:
     """One server for the tests that leave it running."""
     with PostgresServer() as server:
         yield server
-
-
-def until(condition: Callable[[], bool], within: float = 20.0) -> bool:
-    deadline = time.monotonic() + within
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def processes_in(directory: Path) -> list[psutil.Process]:
@@ -177,8 +168,8 @@ def test_nothing_outlives_tests_that_are_killed(state: str, number: signal.Signa
     assert processes_in(directory)
     tests.send_signal(number)
     tests.wait()
-    assert until(lambda: not processes_in(directory))
-    assert until(lambda: not directory.exists())
+    until(lambda: not processes_in(directory))
+    until(lambda: not directory.exists())
     for pid in forked:
         os.kill(int(pid), signal.SIGKILL)
     tests.stdout.close()

@@ -7,26 +7,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
-T = TypeVar("T")
+from tests.support.deadline import until
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-def until(condition: Callable[[], T], *, within: float = 20.0, what: str = "") -> T:
-    """Wait until the condition gives something true; fail at the deadline."""
-    deadline = time.monotonic() + within
-    while True:
-        found = condition()
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {within:g} s: {what or condition}")
-        time.sleep(0.01)
 
 
 class WorkerProcess:

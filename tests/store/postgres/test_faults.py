@@ -22,7 +22,7 @@ from holdfast.store.postgres import faults
 from holdfast.store.postgres.store import PostgresStore
 from tests.store.postgres import conftest, verbs
 from tests.store.postgres.conftest import MakeStore
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 Admin = Callable[[str], list[tuple[Any, ...]]]
 PASSWORD = "hunter2%2Fsecret"
@@ -241,7 +241,7 @@ def test_a_transaction_that_idles_too_long_is_known_to_be_lost(
     store = make_store(url, statement_timeout=0.1)
     waiting = "SELECT 1 FROM pg_stat_activity WHERE state LIKE 'idle in%'"
     error = failure(
-        lambda: store.run(verbs.put_each(["a"], lambda: eventually(lambda: not admin(waiting))))
+        lambda: store.run(verbs.put_each(["a"], lambda: until(lambda: not admin(waiting))))
     )
     assert isinstance(error, StoreUnavailable)
     assert not error.commit_unknown
@@ -278,4 +278,4 @@ def test_closing_leaves_no_session_behind(url: str, make_store: MakeStore, admin
     store.run(verbs.put("a"))
     store.close()
     sessions = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'holdfast'"
-    eventually(lambda: not admin(sessions + " AND datname = current_database()"))
+    until(lambda: not admin(sessions + " AND datname = current_database()"))

@@ -15,7 +15,7 @@ from holdfast.store.op import Channel
 from holdfast.store.postgres import fork
 from holdfast.store.postgres.store import PostgresStore
 from tests.store.postgres import verbs
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 # What Python 3.12 warns of is what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
@@ -119,30 +119,30 @@ def test_a_fork_that_ran_no_hooks_is_noticed(
 
 def test_hints_of_a_child(store: PostgresStore) -> None:
     with store.listen(Channel.READY) as listener:
-        eventually(lambda: listener.wait(0.1) == {""})
+        until(lambda: listener.wait(0.1) == {""})
         store.hint(Channel.READY, ["parent"])
-        eventually(lambda: "parent" in listener.wait(1.0))
+        until(lambda: "parent" in listener.wait(1.0))
 
         def child() -> None:
             store.hint(Channel.READY, ["child"])
             store.close()
 
         assert in_child(child) == 0
-        eventually(lambda: "child" in listener.wait(1.0))
+        until(lambda: "child" in listener.wait(1.0))
 
 
 def test_a_listener_in_the_child_listens_by_itself(store: PostgresStore) -> None:
     with store.listen(Channel.READY) as listener:
-        eventually(lambda: listener.wait(0.1) == {""})
+        until(lambda: listener.wait(0.1) == {""})
 
         def child() -> None:
-            eventually(lambda: listener.wait(0.1) == {""})
+            until(lambda: listener.wait(0.1) == {""})
             store.hint(Channel.READY, ["x"])
-            eventually(lambda: "x" in listener.wait(1.0))
+            until(lambda: "x" in listener.wait(1.0))
             listener.close()
 
         assert in_child(child) == 0
         # The parent still hears; what the child did to its copy did not reach ours.
-        eventually(lambda: "x" in listener.wait(1.0))
+        until(lambda: "x" in listener.wait(1.0))
         store.hint(Channel.READY, ["y"])
-        eventually(lambda: "y" in listener.wait(1.0))
+        until(lambda: "y" in listener.wait(1.0))

@@ -12,7 +12,7 @@ from holdfast.store.postgres import hint
 from holdfast.store.postgres.hint import Limiter, Note, channel_name
 from holdfast.store.postgres.store import PostgresStore
 from tests.store.postgres import verbs
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 READY = "holdfast_ready"
 
@@ -54,19 +54,19 @@ def test_a_burst_is_answered_by_one_more(limiter: Limiter, sent: Sent) -> None:
     for _ in range(50):
         if not limiter.due(Channel.READY, ["a"]):
             limiter.owe(Channel.READY, ["a"])
-    eventually(lambda: sent)
+    until(lambda: sent)
     assert set(sent) == {(READY, "a")}
     assert len(sent) <= 3
 
 
 def test_after_the_window_the_commit_carries_it_again(limiter: Limiter) -> None:
     limiter.due(Channel.READY, ["a"])
-    eventually(lambda: limiter.due(Channel.READY, ["a"]))
+    until(lambda: limiter.due(Channel.READY, ["a"]))
 
 
 def test_what_is_owed_without_a_hint_before_leaves_at_once(limiter: Limiter, sent: Sent) -> None:
     limiter.owe(Channel.READY, ["a", "b"])
-    eventually(lambda: len(sent) == 2)
+    until(lambda: len(sent) == 2)
 
 
 @pytest.mark.usefixtures("endless")
@@ -92,7 +92,7 @@ def test_the_thread_ends_when_nothing_is_owed(
 
     for count in (1, 2):
         limiter.owe(Channel.READY, [f"queue-{count}"])
-        eventually(lambda: not running() and len(sent) == count)  # noqa: B023 - called at once
+        until(lambda: not running() and len(sent) == count)  # noqa: B023 - called at once
 
 
 def test_what_is_remembered_is_bounded(limiter: Limiter, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_channels_of_schemas_differ_and_fit() -> None:
 
 def test_a_commit_carries_the_first_hint_and_owes_the_second(store: PostgresStore) -> None:
     with store.listen(Channel.READY) as listener:
-        eventually(lambda: listener.wait(0.1) == {""})
+        until(lambda: listener.wait(0.1) == {""})
         carried = [store.run(verbs.put_and_tell(f"{n}", "images", "mail")) for n in range(5)]
         assert carried[0] == 2
         heard: set[str] = set()
@@ -120,10 +120,10 @@ def test_a_commit_carries_the_first_hint_and_owes_the_second(store: PostgresStor
             heard.update(listener.wait(0.1))
             return {"images", "mail"} <= heard
 
-        eventually(both)
+        until(both)
         # The last commit's task has a hint that was sent after it, carried or owed.
         store.run(verbs.put_and_tell("last", "images"))
-        eventually(lambda: "images" in listener.wait(0.1))
+        until(lambda: "images" in listener.wait(0.1))
 
 
 def test_a_hint_for_a_dead_server_is_lost_without_a_sound(store: PostgresStore) -> None:

@@ -16,7 +16,7 @@ from holdfast.store.postgres.listener import PollListener, PostgresListener
 from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.settings import StoreSettings, parse_url
 from tests.store.postgres.conftest import MakeStore
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 from tests.support.postgres import PostgresServer
 from tests.support.proxy import Proxy
 
@@ -33,7 +33,7 @@ def listener(settings: StoreSettings) -> Iterator[PostgresListener]:
 
 def settled(listener: PostgresListener) -> None:
     """Wait until it listens, and has said so."""
-    eventually(lambda: listener.wait(0.05) == {""})
+    until(lambda: listener.wait(0.05) == {""})
 
 
 def lost(listener: PostgresListener) -> bool:
@@ -51,14 +51,14 @@ def test_payloads_are_heard_once_each(listener: PostgresListener, admin: Admin) 
         heard.extend(listener.wait(0.05))
         return {"a", "b"} <= set(heard)
 
-    eventually(both)
+    until(both)
     assert listener.wait(0) == frozenset()
 
 
 def test_other_channels_are_not_heard(listener: PostgresListener, admin: Admin) -> None:
     admin("NOTIFY holdfast_done")
     admin("NOTIFY holdfast_ready, 'a'")
-    eventually(lambda: listener.wait(0.05) == {"a"})
+    until(lambda: listener.wait(0.05) == {"a"})
 
 
 def test_a_wait_ends_with_its_timeout(listener: PostgresListener) -> None:
@@ -87,7 +87,7 @@ def test_wake_ends_a_wait(listener: PostgresListener, early: bool) -> None:
         thread.start()
     else:
         thread.start()
-        eventually(lambda: listener._waiting)
+        until(lambda: listener._waiting)
         listener.wake()
     thread.join(10)
     assert heard == [frozenset()]
@@ -99,7 +99,7 @@ def test_close_ends_a_wait(settings: StoreSettings) -> None:
     settled(listener)
     thread = threading.Thread(target=listener.wait, args=(60,))
     thread.start()
-    eventually(lambda: listener._waiting)
+    until(lambda: listener._waiting)
     listener.close()
     thread.join(10)
     assert not thread.is_alive()
@@ -115,9 +115,9 @@ def test_a_terminated_listener_comes_back(listener: PostgresListener, admin: Adm
             "WHERE application_name = 'holdfast' AND datname = current_database()"
         )
         # Hints may have been missed meanwhile, and it says so.
-        eventually(lambda: "" in listener.wait(0.1))
+        until(lambda: "" in listener.wait(0.1))
         admin(f"NOTIFY holdfast_ready, '{name}'")
-        eventually(lambda name=name: name in listener.wait(0.1))  # type: ignore[misc]
+        until(lambda name=name: name in listener.wait(0.1))  # type: ignore[misc]
 
 
 def test_a_listener_made_while_the_server_is_away() -> None:
@@ -130,10 +130,10 @@ def test_a_listener_made_while_the_server_is_away() -> None:
             assert time.monotonic() - began < 2.0
             assert listener.fileno() is None
             server.start()
-            eventually(lambda: listener.wait(0.1) == {""})
+            until(lambda: listener.wait(0.1) == {""})
             with psycopg.connect(server.url, autocommit=True) as connection:
                 connection.execute("NOTIFY holdfast_ready, 'a'")
-            eventually(lambda: listener.wait(0.1) == {"a"})
+            until(lambda: listener.wait(0.1) == {"a"})
             assert listener.fileno() is not None
 
 
@@ -152,12 +152,12 @@ def test_a_silently_dead_connection_is_replaced(url: str, admin: Admin) -> None:
         assert listener.wait(0.5) == frozenset()
         proxy.mute()
         began = time.monotonic()
-        eventually(lambda: lost(listener))
+        until(lambda: lost(listener))
         assert time.monotonic() - began < 5.0
         proxy.unmute()
-        eventually(lambda: "" in listener.wait(0.1))
+        until(lambda: "" in listener.wait(0.1))
         admin("NOTIFY holdfast_ready, 'a'")
-        eventually(lambda: "a" in listener.wait(0.1))
+        until(lambda: "a" in listener.wait(0.1))
 
 
 def test_a_session_that_stopped_listening_is_replaced(
@@ -170,12 +170,12 @@ def test_a_session_that_stopped_listening_is_replaced(
         assert connection is not None
         assert listener.wait(0.3) == frozenset()
         # As when a pooler hands the session to somebody else.
-        eventually(lambda: listener._probed_at is None and not connection.pgconn.is_busy())
+        until(lambda: listener._probed_at is None and not connection.pgconn.is_busy())
         connection.execute("UNLISTEN holdfast_done")
-        eventually(lambda: "" in listener.wait(0.1))
+        until(lambda: "" in listener.wait(0.1))
         assert "pooler" in caplog.text
         admin("NOTIFY holdfast_done")
-        eventually(lambda: "" in listener.wait(0.1))
+        until(lambda: "" in listener.wait(0.1))
 
 
 def test_a_store_listens_to_its_schema(url: str, make_store: MakeStore) -> None:
@@ -186,7 +186,7 @@ def test_a_store_listens_to_its_schema(url: str, make_store: MakeStore) -> None:
         settled(listener)
         settled(other)
         one.hint(Channel.READY, ["a"])
-        eventually(lambda: listener.wait(0.1) == {"a"})
+        until(lambda: listener.wait(0.1) == {"a"})
         assert other.wait(0) == frozenset()
 
 
@@ -195,7 +195,7 @@ def test_done_has_no_payload(store: PostgresStore) -> None:
         assert isinstance(listener, PostgresListener)
         settled(listener)
         store.hint(Channel.DONE)
-        eventually(lambda: listener.wait(0.1) == {""})
+        until(lambda: listener.wait(0.1) == {""})
 
 
 def test_behind_a_pooler_it_only_sleeps(url: str, make_store: MakeStore) -> None:

@@ -16,7 +16,7 @@ from holdfast.store.postgres import backoff, connection
 from holdfast.store.postgres.store import PostgresStore
 from tests.store.postgres import verbs
 from tests.store.postgres.conftest import MakeStore
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 from tests.support.postgres import PostgresServer
 from tests.support.proxy import Proxy
 
@@ -120,7 +120,7 @@ def test_a_terminated_idle_backend_is_replaced(store: PostgresStore, admin: Admi
     store.run(verbs.put("a"))
     for number in range(3):
         assert admin(TERMINATE) == [(True,)]
-        eventually(lambda: not admin(TERMINATE))
+        until(lambda: not admin(TERMINATE))
         assert store.run(verbs.put(f"b{number}")) == 1
 
 

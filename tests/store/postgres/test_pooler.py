@@ -13,7 +13,7 @@ from holdfast.store.postgres.pool import Pool
 from holdfast.store.postgres.store import PostgresStore
 from tests.store.postgres import conftest, verbs
 from tests.store.postgres.conftest import MakeStore
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 PINS = {
     "plan_cache_mode": "force_generic_plan",
@@ -58,9 +58,9 @@ def test_nothing_stays_behind(pooled: PostgresStore, monkeypatch: pytest.MonkeyP
 
 def test_hints_are_still_sent(pooled: PostgresStore, store: PostgresStore) -> None:
     with store.listen(Channel.READY) as listener:
-        eventually(lambda: listener.wait(0.1) == {""})
+        until(lambda: listener.wait(0.1) == {""})
         pooled.run(verbs.put_and_tell("a", "q"))
-        eventually(lambda: "q" in listener.wait(0.1))
+        until(lambda: "q" in listener.wait(0.1))
 
 
 TRACES = b"""

@@ -16,7 +16,7 @@ from holdfast.store.sqlite import doorbell, listener
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 
 def bells(store: SqliteStore) -> list[Path]:
@@ -124,7 +124,7 @@ def test_a_ring_from_another_process(store: SqliteStore, start: Start) -> None:
         assert child.hear() == "ready"
         child.tell("go")
 
-        eventually(lambda: "images" in ears.wait(5))
+        until(lambda: "images" in ears.wait(5))
 
 
 def test_a_commit_that_rings_no_bell_is_noticed(store: SqliteStore, start: Start) -> None:
@@ -225,7 +225,7 @@ def test_a_directory_that_is_closed_while_it_is_known(
         with monkeypatch.context() as closed:
             closed.setattr(Path, "iterdir", refuse)
             store.hint(Channel.READY, ["unheard"])
-        eventually(lambda: _heard(store, ears))
+        until(lambda: _heard(store, ears))
 
 
 def _heard(store: SqliteStore, ears: listener.Listener) -> bool:
@@ -254,7 +254,7 @@ def test_a_path_too_long_for_an_address(
         child = start("put_and_ring", store.path, "images")
         assert child.hear() == "ready"
         child.tell("go")
-        eventually(lambda: "images" in ears.wait(5))
+        until(lambda: "images" in ears.wait(5))
     assert bells(store) == []
 
 

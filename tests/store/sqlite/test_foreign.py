@@ -18,7 +18,7 @@ from holdfast.store.sqlite.foreign import CallersConnection, library_of, run_on
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_inside_a_transaction_no_turn_is_needed(
     patient.run(verbs.put("first"))
     ours = threading.Thread(target=lambda: store.run(verbs.put("ours")))
     ours.start()
-    eventually(lambda: store._turns._line._owner is not None)  # type: ignore[attr-defined]
+    until(lambda: store._turns._line._owner is not None)  # type: ignore[attr-defined]
 
     patient.run(verbs.put("second"))
     theirs.commit()

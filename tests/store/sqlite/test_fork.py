@@ -18,7 +18,7 @@ from holdfast.store.sqlite import connections, forks, library
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 # Newer Pythons warn of forks beside threads, which is what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -124,7 +124,7 @@ def test_a_child_writes_while_the_parent_waits_for_its_turn(
     thread = threading.Thread(target=lambda: store.run(verbs.put("parent")))
     thread.start()
     # The thread is in the kernel's queue, with a descriptor that the child inherits.
-    eventually(lambda: store._turns._usher is not None and store._turns._usher._waiting)  # type: ignore[attr-defined]
+    until(lambda: store._turns._usher is not None and store._turns._usher._waiting)  # type: ignore[attr-defined]
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.errors import StoreError
 from holdfast.store.sqlite.line import Line
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 
 def test_it_is_granted_in_the_order_of_asking() -> None:
@@ -25,7 +25,7 @@ def test_it_is_granted_in_the_order_of_asking() -> None:
         thread.start()
         threads.append(thread)
         # Only when one stands in line does the next begin to ask.
-        eventually(lambda: len(line._waiting) == len(threads))
+        until(lambda: len(line._waiting) == len(threads))
     line.release()
     for thread in threads:
         thread.join(10)
@@ -48,7 +48,7 @@ def test_somebody_who_gave_up_is_passed_over() -> None:
     impatient.join(10)
     patient = threading.Thread(target=ask, args=("patient", 10))
     patient.start()
-    eventually(lambda: len(line._waiting) == 1)
+    until(lambda: len(line._waiting) == 1)
     line.release()
     patient.join(10)
 

@@ -18,7 +18,7 @@ from holdfast.store.sqlite.fault import ConstraintViolated
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 
 @pytest.fixture(params=["apsw", "sqlite3", "memory", "sqlite3 memory"])
@@ -423,4 +423,4 @@ def test_a_store_forgotten_is_not_kept(make_store: MakeStore, tmp_path: Path) ->
         gc.collect()
         return seen() is None
 
-    eventually(is_gone)
+    until(is_gone)

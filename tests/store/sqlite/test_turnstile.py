@@ -14,7 +14,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.store.sqlite import turnstile
 from holdfast.store.sqlite.turnstile import Turnstile
 from tests.store.sqlite.conftest import Start
-from tests.support.deadline import eventually
+from tests.support.deadline import until
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_the_waiting_thread_goes_when_it_is_idle(
 
     usher = turns._usher
     assert usher is not None
-    eventually(lambda: usher._thread is None)
+    until(lambda: usher._thread is None)
 
     again = start("hold_turn", turns.path)
     assert again.hear() == "in"
