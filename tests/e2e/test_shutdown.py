@@ -12,7 +12,6 @@ import pytest
 from holdfast import ErrorCode, TaskHandle, TaskStatus
 from holdfast.core.status import AttemptOutcome
 from tests.support.deadline import until
-from tests.support.deadline import until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess, alive
