@@ -51,6 +51,7 @@ DEFAULT_LIMIT: Final = 1_048_576
 Raw = msgspec.Raw
 """A piece of JSON that has not been decoded yet."""
 
+_NO_ARGS: Final = b"[]"
 _encoder: Final = msgspec.json.Encoder(enc_hook=to_plain)
 # Sets have no order of their own, and a repeated send must give the same bytes.
 _sorting_encoder: Final = msgspec.json.Encoder(enc_hook=to_plain, order="deterministic")
@@ -72,8 +73,12 @@ def encode_arguments(
         _refuse(unsound, root)
     except TooLarge:
         _too_large("the arguments", limit)
-    args_json = _encode(args, walk.unordered, "args") if args else b"[]"
-    kwargs_json = _encode(kwargs, walk.unordered, "kwargs") if kwargs else b"{}"
+    args_json = _encode(args, walk.unordered, "args") if args else _NO_ARGS
+    if not kwargs:
+        if len(args_json) + 2 > limit:
+            _too_large("the arguments", limit, len(args_json) + 2)
+        return args_json.decode(), "{}"
+    kwargs_json = _encode(kwargs, walk.unordered, "kwargs")
     if len(args_json) + len(kwargs_json) > limit:
         _too_large("the arguments", limit, len(args_json) + len(kwargs_json))
     return args_json.decode(), kwargs_json.decode()

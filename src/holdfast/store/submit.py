@@ -76,21 +76,32 @@ def submit(submissions: Sequence[Submission]) -> Op[list[Submitted]]:
     key ended between the insert and the look.
     """
     # Only a submission that may have to write twice needs a transaction of its own.
-    simple = all(s.on_conflict == "return" and not s.depends_on for s in submissions)
-    mode = Mode.ALONE if simple else Mode.WRITE
+    mode = Mode.ALONE
+    for s in submissions:
+        if s.depends_on or s.on_conflict != "return":
+            mode = Mode.WRITE
+            break
     return Op(_submit(submissions), mode, "submit")
 
 
 def _submit(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
-    queues = {s.queue_name for s in submissions}
+    # Plain loops, here and above: most sends are of one task, and a comprehension is a call.
+    queues: set[str] = set()
+    table: list[Row] = []
+    depending: list[Submission] = []
+    for s in _in_lock_order(submissions):
+        table.append(_row(s))
+        queues.add(s.queue_name)
+        if s.depends_on:
+            depending.append(s)
     created = yield Statement(
-        "submit",
-        table=Table(COLUMNS, [_row(s) for s in _in_lock_order(submissions)]),
-        hint=Hint(Channel.READY, sorted(queues)),
+        "submit", table=Table(COLUMNS, table), hint=Hint(Channel.READY, sorted(queues))
     )
     all_created = len(created) == len(submissions)
-    fresh = set() if all_created else {rows.uuid(row[0]) for row in created}
-    depending = [s for s in submissions if s.depends_on and (all_created or s.id in fresh)]
+    fresh: set[bytes] = set()
+    if not all_created:
+        fresh = {rows.uuid(row[0]) for row in created}
+        depending = [s for s in depending if s.id in fresh]
     if depending:
         yield from dependents.connect(depending)
     if all_created:
@@ -104,8 +115,9 @@ def _submit(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
 
 def _in_lock_order(submissions: Sequence[Submission]) -> Sequence[Submission]:
     # Two bulk sends that share unique slots would deadlock if they took them in any order.
-    if any(s.unique_slot for s in submissions):
-        return sorted(submissions, key=lambda s: (s.unique_slot or "", s.id))
+    for s in submissions:
+        if s.unique_slot:
+            return sorted(submissions, key=lambda s: (s.unique_slot or "", s.id))
     return submissions
 
 

@@ -83,32 +83,27 @@ class Binder:
     def __init__(self, texts: Callable[[str], Sequence[str]]) -> None:
         self._texts = texts
         self._prepared: dict[str, tuple[Prepared, ...]] = {}
-        self._layouts: dict[str, tuple[Mapping[str, Column], tuple[Layout | None, ...]]] = {}
+        self._layouts: dict[str, tuple[Mapping[str, Column], tuple[Layout | Prepared, ...]]] = {}
 
     def bind(self, statement: Statement, now: int) -> list[Call]:
         """What to execute, in order; the rows of the last are the answer."""
-        prepared = self._prepared.get(statement.name)
-        if prepared is None:
-            prepared = tuple(map(prepare, self._texts(statement.name)))
-            self._prepared[statement.name] = prepared
-        params, table = statement.params, statement.table
+        name, params, table = statement.name, statement.params, statement.table
         if table is None:
+            prepared = self._prepared.get(name)
+            if prepared is None:
+                prepared = self._prepared[name] = tuple(map(prepare, self._texts(name)))
             return [Call(one.sql, bind(one, params, now)) for one in prepared]
-        layouts = self._lay_out(statement.name, table.columns)
-        return [
-            Call(one.sql, bind(one, params, now))
-            if layout is None
-            else Call(layout.sql, None, bind_rows(layout, table.rows, params, now), layout.returns)
-            for one, layout in zip(prepared, layouts, strict=True)
-        ]
-
-    def _lay_out(self, name: str, columns: Mapping[str, Column]) -> tuple[Layout | None, ...]:
         # A statement has the same columns each time; computing this takes longer than a row.
-        known = self._layouts.get(name)
-        if known is None or known[0] is not columns:
-            texts = self._texts(name)
-            known = self._layouts[name] = columns, tuple(lay_out(one, columns) for one in texts)
-        return known[1]
+        columns, layouts = self._layouts.get(name, _UNKNOWN)
+        if columns is not table.columns:
+            layouts = tuple(lay_out(text, table.columns) for text in self._texts(name))
+            self._layouts[name] = table.columns, layouts
+        return [
+            Call(one.sql, None, bind_rows(one, table.rows, params, now), one.returns)
+            if isinstance(one, Layout)
+            else Call(one.sql, bind(one, params, now))
+            for one in layouts
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +161,12 @@ class Layout:
     shared: Prepared
 
 
-def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | None:
-    """The layout of a text that runs for each row; None if it mentions no column."""
-    mentioned = set(prepare(sql).names)
-    used = [name for name in columns if name in mentioned]
+def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | Prepared:
+    """The layout of a text that runs for each row, unless it mentions no column."""
+    plain = prepare(sql)
+    used = [name for name in columns if name in plain.names]
     if not used:
-        return None
+        return plain
     prepared = prepare(sql, used)
     names = prepared.names[len(used) :]
     return Layout(
@@ -187,6 +182,9 @@ def _picker(places: list[int]) -> Callable[[Row], Row]:
     if len(places) == 1:
         return lambda row: (row[places[0]],)
     return itemgetter(*places)
+
+
+_UNKNOWN: tuple[None, tuple[Layout | Prepared, ...]] = (None, ())
 
 
 def bind_rows(

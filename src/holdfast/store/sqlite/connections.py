@@ -208,10 +208,17 @@ class Connections:
 
     def _go_in(self, *, reading: bool = False, timeout: float | None = None) -> None:
         with self._lock:
-            if self._barred or (reading and self._reading >= self._limit):
+            if (
+                self._shut
+                or self._closed
+                or self._lost_in_fork
+                or (reading and self._reading >= self._limit)
+            ):
                 self._queue(reading, timeout)
             self._inside.add(get_ident())
             self._reading += reading
+        if self._file is None or monotonic() - self._looked < _LOOK_SECONDS:
+            return
         try:
             self._look()
         except BaseException:
@@ -240,17 +247,11 @@ class Connections:
         with self._lock:
             self._inside.discard(get_ident())
             self._reading -= reading
-            if self._waiting or self._barred:
+            if self._waiting or self._shut or self._closed:
                 self._changed.notify_all()
-
-    @property
-    def _barred(self) -> bool:
-        return self._shut or self._closed or self._lost_in_fork
 
     def _look(self) -> None:
         """Notice, twice a second, that the file is not the one that was opened."""
-        if self._file is None or monotonic() - self._looked < _LOOK_SECONDS:
-            return
         try:
             found = library.identity(self._path)
         except OSError as error:

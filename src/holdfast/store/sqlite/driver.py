@@ -12,7 +12,7 @@ most Pythons can corrupt a WAL file when a passive checkpoint races a writer
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.core.errors import ConfigError
@@ -51,7 +51,7 @@ class Connection(Protocol):
         """Run one statement for each row; whatever they return, in order."""
         ...
 
-    def write_many(self, sql: str, rows: Iterable[Parameters]) -> set[int]:
+    def write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]:
         """Run one statement that returns nothing for each row; where it wrote nothing."""
         ...
 

@@ -5,7 +5,7 @@ Owns the calls into apsw and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 import apsw
@@ -49,9 +49,12 @@ class ApswConnection:
         except apsw.Error as error:
             raise self._fault(error) from error
 
-    def write_many(self, sql: str, rows: Iterable[Parameters]) -> set[int]:
+    def write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]:
         idle: set[int] = set()
         try:
+            if len(rows) == 1:
+                self._cursor.execute(sql, rows[0])
+                return () if self._raw.changes() else (0,)
             self._cursor.executemany(sql, self._watch(rows, idle))
         except apsw.Error as error:
             raise self._fault(error) from error

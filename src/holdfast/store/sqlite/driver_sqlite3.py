@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -55,7 +55,7 @@ class Sqlite3Connection:
         except sqlite3.Error as error:
             raise self._fault(error) from error
 
-    def write_many(self, sql: str, rows: Iterable[Parameters]) -> set[int]:
+    def write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]:
         execute = self._cursor.execute
         try:
             return {place for place, row in enumerate(rows) if not execute(sql, row).rowcount}

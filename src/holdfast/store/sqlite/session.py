@@ -48,5 +48,5 @@ class Session:
 
 def _keys(rows: Rows, idle: Collection[int]) -> Rows:
     if not idle:
-        return [row[:1] for row in rows]
+        return [rows[0][:1]] if len(rows) == 1 else [row[:1] for row in rows]
     return [row[:1] for place, row in enumerate(rows) if place not in idle]

@@ -174,9 +174,10 @@ class SqliteStore:
     def _open(self) -> None:
         """Check the place, make the file if it is new, put it into WAL mode. Once."""
         forks.settle()
-        self._connections.check_usable()
         if self._is_open:
+            # Whoever takes a connection hears whether the store is still usable.
             return
+        self._connections.check_usable()
         if not self._in_memory:
             allowed = self._settings.allow_network_filesystem
             guard.check_place(self.path, allow_network=allowed)
