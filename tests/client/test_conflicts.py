@@ -105,6 +105,7 @@ def test_a_resubmit_names_the_task_that_took_its_key_meanwhile(
     error = meanwhile(holder, lambda: RESUBMITS[way](app, ended))
     assert isinstance(error, UniqueConflict)
     assert (error.task_id, error.retryable) == (holder.handle.id, False)
+    assert (error.name, error.key) == ("any", "customer-7")
     assert ended.info() == before
     assert holder.handle.status() is TaskStatus.PENDING
 
@@ -145,6 +146,16 @@ def test_also_in_the_callers_async_transaction(
         error = meanwhile(holder, lambda: asyncio.run(work()))
         assert isinstance(error, UniqueConflict)
         assert error.task_id == holder.handle.id
+
+
+def test_a_key_is_shown_as_it_was_given(app: Holdfast) -> None:
+    """Whoever asks: the name of the task is a part of the slot, not of the key."""
+    assert app.options(unique=KEY).send("any").info().unique_key == "customer-7"
+    by_arguments = app.options(unique=Unique(on_conflict="raise"))
+    shown = by_arguments.send("any", 1).info().unique_key
+    with pytest.raises(UniqueConflict) as caught:
+        by_arguments.send("any", 1)
+    assert caught.value.key == shown
 
 
 class Fleeting:

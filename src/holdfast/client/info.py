@@ -19,6 +19,7 @@ from holdfast.core.payload import from_json
 from holdfast.core.records import AttemptRecord, TaskRecord
 from holdfast.core.result import TaskError
 from holdfast.core.status import AttemptOutcome, TaskStatus, celery_state
+from holdfast.core.unique import key_of
 
 __all__ = ["Attempt", "Heartbeat", "Progress", "TaskInfo"]
 
@@ -116,6 +117,7 @@ class TaskInfo:
     output: str | None
 
     unique_key: str | None
+    """The key it was sent with, or a hash of its arguments where they are the key."""
     concurrency_key: str | None
     workflow_id: UUID | None
     parent_id: UUID | None
@@ -180,7 +182,7 @@ class TaskInfo:
             stage=record.stage,
             meta=from_json(record.stage_meta) if record.stage_meta else None,
             output=record.output,
-            unique_key=record.unique_key,
+            unique_key=_unique_key(record),
             concurrency_key=record.concurrency_key,
             workflow_id=_uuid(record.workflow_id),
             parent_id=_uuid(record.parent_id),
@@ -266,6 +268,11 @@ def _moment(us: int | None) -> datetime | None:
 
 def _uuid(raw: bytes | None) -> UUID | None:
     return None if raw is None else UUID(bytes=raw)
+
+
+def _unique_key(record: TaskRecord) -> str | None:
+    held = record.unique_key
+    return None if held is None else key_of(record.task_name, held)
 
 
 def _heartbeat(record: TaskRecord) -> Heartbeat | None:

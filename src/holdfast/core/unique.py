@@ -14,7 +14,7 @@ from holdfast.core.errors import ConfigError
 from holdfast.core.payload import canonical, to_json
 from holdfast.core.records import OnConflict
 
-__all__ = ["Unique", "slot"]
+__all__ = ["Unique", "key_of", "slot"]
 
 _ON_CONFLICT: Final = get_args(OnConflict)
 _LONGEST_KEY: Final = 255
@@ -59,6 +59,11 @@ def slot(task_name: str, args_json: str, kwargs_json: str, key: str | None = Non
     # The order of keyword arguments and of dict keys must not make another slot.
     held = to_json(["call", task_name, canonical(args_json), canonical(kwargs_json)])
     return sha256(held.encode()).hexdigest()
+
+
+def key_of(task_name: str, held: str) -> str:
+    """The key of a slot as its author gave it, or the hash that stands for the arguments."""
+    return held.removeprefix(f"{task_name} ")
 
 
 def _is_text(text: str) -> bool:

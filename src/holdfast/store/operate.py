@@ -11,9 +11,21 @@ from collections.abc import Sequence
 
 from holdfast.core.errors import UniqueConflict
 from holdfast.core.status import TaskStatus
+from holdfast.core.unique import key_of
 from holdfast.store import rows
 from holdfast.store.dependents import reopen
-from holdfast.store.op import At, Channel, Hint, Keys, Statement, Steps, Texts, Uuids, writes
+from holdfast.store.op import (
+    At,
+    Channel,
+    Hint,
+    Keys,
+    Row,
+    Statement,
+    Steps,
+    Texts,
+    Uuids,
+    writes,
+)
 
 _RESUBMITTABLE = frozenset(
     {
@@ -70,21 +82,21 @@ def resubmit(
     return {id: id in done for id in ids}
 
 
-def _check_slots(eligible: Sequence[tuple[object, ...]]) -> Steps[None]:
+def _check_slots(eligible: Sequence[Row]) -> Steps[None]:
     """Refuse before anything is written if a unique key is taken, and say by whom."""
     wanted: dict[str, bytes] = {}
-    for row in eligible:
-        id, key = rows.uuid(row[0]), row[4]  # type: ignore[arg-type]
-        if key is None:
+    for id, _, _, _, slot, name in eligible:
+        if slot is None:
             continue
-        if key in wanted:
-            raise UniqueConflict(wanted[str(key)], name=str(row[5]), key=str(key))
-        wanted[str(key)] = id
+        if slot in wanted:
+            # Both have ended, but one resubmit cannot give both of them the key.
+            raise UniqueConflict(wanted[slot], name=name, key=key_of(name, slot))
+        wanted[slot] = rows.uuid(id)
     if not wanted:
         return
     holders = yield Statement("submitted", {"ids": Uuids(), "slots": Texts(wanted)})
-    for row in holders:
-        raise UniqueConflict(rows.uuid(row[0]), name=row[4], key=row[2])
+    for id, _, slot, _, name in holders:
+        raise UniqueConflict(rows.uuid(id), name=name, key=key_of(name, slot))
 
 
 @writes
@@ -98,12 +110,12 @@ def delete(ids: Sequence[bytes]) -> Steps[dict[bytes, bool]]:
     return {id: id in gone for id in ids}
 
 
-def remove(found: Sequence[tuple[object, ...]]) -> Steps[set[bytes]]:
+def remove(found: Sequence[Row]) -> Steps[set[bytes]]:
     """Delete the tasks of these (key, id) rows."""
     if not found:
         return set()
-    keys = [rows.key(row[0]) for row in found]  # type: ignore[arg-type]
-    ids = Uuids(rows.uuid(row[1]) for row in found)  # type: ignore[arg-type]
+    keys = [rows.key(row[0]) for row in found]
+    ids = Uuids(rows.uuid(row[1]) for row in found)
     deleted = yield Statement("delete", {"keys": Keys(keys), "ids": ids})
     return {rows.uuid(row[0]) for row in deleted}
 
