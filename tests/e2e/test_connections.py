@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 
@@ -31,7 +32,7 @@ def test_a_worker_whose_tasks_send_and_wait(
     most = 0
     with psycopg.connect(url, autocommit=True) as observer:
 
-        def count(query: str) -> int:
+        def count(query: LiteralString) -> int:
             (found,) = observer.execute(query).fetchone() or (0,)
             return int(found)
 
