@@ -237,6 +237,19 @@ def test_a_value_that_is_the_same_throughout(run: Run, count: int, rest: tuple[A
     assert run(OF_EVERY_KIND, Statement("rows", table=Table(EVERY_KIND, rows))) == rows
 
 
+def test_columns_that_vary_keep_their_names_whatever_the_order(run: Run) -> None:
+    text = """
+        SELECT id, body, note
+        FROM unnest(%(note)s::text[], %(id)s::uuid[], %(body)s::text[]) AS row (note, id, body)
+    """
+    for rows in (
+        [(ID, "one", "a"), (OTHER, "two", "b")],
+        [(ID, "one", "a"), (OTHER, "one", "b")],
+        [(ID, "one", "a")],
+    ):
+        assert run(text, Statement("rows", table=Table(COLUMNS, rows))) == rows
+
+
 def test_a_statement_takes_so_many_shapes_and_no_more(run: Run) -> None:
     """Each is one more for the server to prepare."""
     columns = {"id": Column.UUID, **{f"c_{letter}": Column.TEXT for letter in "abcdefg"}}

@@ -22,7 +22,7 @@ characters \\u0000 survives although jsonb refuses the character itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -31,7 +31,19 @@ from typing import Any, NamedTuple
 
 from holdfast.core.payload import to_json
 from holdfast.store import statement
-from holdfast.store.op import At, Changes, Column, Ints, Key, Keys, Statement, Table, Texts, Uuids
+from holdfast.store.op import (
+    At,
+    Changes,
+    Column,
+    Ints,
+    Key,
+    Keys,
+    Row,
+    Statement,
+    Table,
+    Texts,
+    Uuids,
+)
 from holdfast.store.postgres import arrays
 from holdfast.store.postgres.adapt import Jsonb
 from holdfast.store.postgres.arrays import BinaryArray, Encoder
@@ -75,7 +87,9 @@ class _Template:
         self._has_table = _TABLE.search(text) is not None
         self._columns: Mapping[str, Column] | None = None
         self._encoders: tuple[tuple[str, Column, Encoder], ...] = ()
-        self._shapes: dict[tuple[bool, tuple[str, ...]], _Numbered] = {}
+        self._times: tuple[str, ...] = ()
+        self._of_one: _Numbered | None = None
+        self._shapes: dict[tuple[str, ...], _Numbered] = {}
         self.whole = _number(text)
 
     def spread(self, table: Table, values: dict[str, Any]) -> _Numbered:
@@ -83,59 +97,67 @@ class _Template:
         rows = table.rows
         # A verb always gives the same mapping, so its columns are looked at once.
         if self._columns is not table.columns:
-            self._encoders = tuple((n, k, arrays.ENCODERS[k]) for n, k in table.columns.items())
-            self._columns = table.columns
-        columns = zip(*rows, strict=True) if rows else repeat(())
+            self._look_at(table.columns)
+        if len(rows) == 1 and self._of_one is not None:
+            values.update(zip(table.columns, rows[0], strict=True))
+            for name in self._times:
+                if values[name] is not None:
+                    values[name] = At(values[name])
+            return self._of_one
         if not self._has_table or not rows:
-            for (name, _, encoder), column in zip(self._encoders, columns, strict=bool(rows)):
-                values[name] = encoder(column)
-            return self.whole
+            return self._spread_all(rows, values)
         count = len(rows)
         varying: list[str] = []
-        for (name, kind, encoder), column in zip(self._encoders, columns, strict=True):
+        for (name, kind, encoder), column in zip(
+            self._encoders, zip(*rows, strict=True), strict=True
+        ):
             first = column[0]
-            if kind is Column.BYTES:
-                values[name] = encoder(column)
-                varying.append(name)
-            elif count == 1 or (varying and column.count(first) == count):
+            # The first column always: it says how many rows there are.
+            if varying and kind is not Column.BYTES and column.count(first) == count:
                 values[name] = At(first) if kind is Column.TIME and first is not None else first
             else:
-                # The first column of many rows always: it says how many there are.
                 values[name] = encoder(column)
                 varying.append(name)
-        return self._shape(tuple(varying), values, table)
+        return self._shape(tuple(varying)) or self._spread_all(rows, values)
 
-    def _shape(self, varying: tuple[str, ...], values: dict[str, Any], table: Table) -> _Numbered:
-        is_one = len(table.rows) == 1
-        shape = self._shapes.get((is_one, varying))
-        if shape is None:
-            if len(self._shapes) >= _MOST_SHAPES and not is_one:
-                columns = zip(*table.rows, strict=True)
-                for (name, _, encoder), column in zip(self._encoders, columns, strict=True):
-                    values[name] = encoder(column)
-                return self.whole
-            text = _TABLE.sub(partial(_rows, varying, is_one), self._text)
-            shape = self._shapes[is_one, varying] = _number(text)
+    def _spread_all(self, rows: Sequence[Row], values: dict[str, Any]) -> _Numbered:
+        """As one array per column, whatever is in it."""
+        columns = zip(*rows, strict=True) if rows else repeat(())
+        for (name, _, encoder), column in zip(self._encoders, columns, strict=bool(rows)):
+            values[name] = encoder(column)
+        return self.whole
+
+    def _look_at(self, columns: Mapping[str, Column]) -> None:
+        self._columns = columns
+        self._encoders = tuple((n, k, arrays.ENCODERS[k]) for n, k in columns.items())
+        self._times = tuple(name for name, kind in columns.items() if kind is Column.TIME)
+        # Bytes as a value of their own are an id; others stay in an array, which knows its type.
+        if self._has_table and Column.BYTES not in columns.values():
+            self._of_one = _number(_TABLE.sub(partial(_rows, ()), self._text))
+
+    def _shape(self, varying: tuple[str, ...]) -> _Numbered | None:
+        """The text for a table of many rows in which these columns vary; None for one too many."""
+        shape = self._shapes.get(varying)
+        if shape is None and len(self._shapes) < _MOST_SHAPES:
+            text = _TABLE.sub(partial(_rows, varying), self._text)
+            shape = self._shapes[varying] = _number(text)
         return shape
 
 
-def _rows(varying: Collection[str], is_one: bool, found: re.Match[str]) -> str:
-    """The rows of a table of which only these columns are arrays."""
+def _rows(varying: Sequence[str], found: re.Match[str]) -> str:
+    """The rows of a table of which only these columns are arrays; without any, one row."""
     columns: list[str] = []
-    spread: list[str] = []
+    spread: dict[str, str] = {}
     for array, name, kind in _ARRAY.findall(found.group(1)):
-        if name not in varying:
-            columns.append(f"{array}::{kind}")
-        elif is_one:
-            columns.append(f"({array}::{kind}[])[1]")
-        else:
+        if name in varying:
             columns.append(f"varying.{name}")
-            spread.append(f"{array}::{kind}[]")
+            spread[name] = f"{array}::{kind}[]"
+        else:
+            columns.append(f"{array}::{kind}")
     rows = f"SELECT {', '.join(columns)}"
-    if is_one:
-        return f"({rows})"
-    named = ", ".join(varying)
-    return f"({rows} FROM unnest({', '.join(spread)}) AS varying ({named}))"
+    if spread:
+        rows += f" FROM unnest({', '.join(spread.values())}) AS varying ({', '.join(spread)})"
+    return f"({rows})"
 
 
 class Binder:

@@ -88,15 +88,25 @@ class Transaction:
         try:
             while True:
                 asked = steps.send(answer)
-                if isinstance(asked, Statement):
+                if not isinstance(asked, Statement):
+                    answer = self._ask(asked)
+                elif self._must_begin and not self._begun:
                     answer = self._ask((asked,))[0]
                 else:
-                    answer = self._ask(asked)
+                    answer = self._ask_one(asked)
         except StopIteration as end:
             value: T = end.value
             return value
         finally:
             steps.close()
+
+    def _ask_one(self, statement: Statement) -> Rows:
+        """What `_ask` does, where there is nothing to send together."""
+        query = self._bind(statement)
+        self._committing, self._alone = self._alone and not self._begun, False
+        rows = self._connection.main.execute(query.sql, query.params, binary=True).rows()
+        self._committing = False
+        return rows
 
     def _ask(self, statements: Sequence[Statement]) -> Sequence[Rows]:
         queries = [self._bind(statement) for statement in statements]
@@ -128,8 +138,8 @@ class Transaction:
         if hint is None:
             return self._binder.bind(statement)
         due = self._limiter.due(hint.channel, hint.queues)
-        owed = [queue for queue in hint.queues if queue not in due]
-        if owed:
+        if len(due) < len(hint.queues):
+            owed = [queue for queue in hint.queues if queue not in due]
             self._owed.append((hint.channel, owed))
         return self._binder.bind(statement, due)
 
