@@ -185,10 +185,13 @@ class Claimer:
         with self._desk.lock:
             now = monotonic()
             self._desk.claimed(done.claimed)
+            newest = {task.key: task.token for task in done.claimed} if plan.begins else {}
             for assignment in (*plan.begins, *at_once):
-                landing = done.started[assignment.task.key]
-                if landing.answer is not Answer.LANDED:
-                    # Cancelled in between, or the lease is gone: there is nothing to run.
+                key, token = assignment.task.key, assignment.task.token
+                landing = done.started[key]
+                if landing.answer is not Answer.LANDED or newest.get(key, token) != token:
+                    # Cancelled in between, or the lease is gone: there is nothing to run. (It may
+                    # have been claimed again by this very turn, whose start is not this one's.)
                     self._desk.forget(self._desk.put_back([assignment]))
                     continue
                 assignment.attempt = landing.attempt or 0

@@ -73,7 +73,16 @@ class Desk:
     # --- claimed tasks ---------------------------------------------------------------------
 
     def claimed(self, tasks: Sequence[ClaimedTask]) -> None:
-        """Tasks were claimed: they count as ours from now on."""
+        """Tasks were claimed: they count as ours from now on.
+
+        One that is held here already has been taken from us since (its lease was lost, or it was
+        cancelled and resubmitted), and we have not heard of it yet: the older claim is over.
+        """
+        again = {task.key for task in tasks} if self.held else ()
+        outlived = [task for task, _ in self.held if task.key in again]
+        if outlived:
+            self.held = deque(entry for entry in self.held if entry[0].key not in again)
+            self.forget(outlived)
         self.tokens.update(map(_TOKEN, tasks))
         self._by_name.update(map(_NAME, tasks))
         self._by_queue.update(map(_QUEUE, tasks))
