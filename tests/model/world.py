@@ -131,7 +131,9 @@ class World:
                 for (parent, other), edge in self.edges.items()
                 if other == child and edge["resolved"] and not edge["satisfied"]
             }
-            self.finish(task, CANCELLED, UPSTREAM[min(unmet, key=list(UPSTREAM).index)])
+            # A parent that is deleted takes its edge with it, and what it was to blame for.
+            code = min(unmet or UPSTREAM, key=list(UPSTREAM).index)
+            self.finish(task, CANCELLED, UPSTREAM[code])
             return True
         return False
 

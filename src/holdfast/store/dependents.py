@@ -241,7 +241,7 @@ def _reasons(doomed: Uuids) -> Steps[dict[bytes, StoreEnding]]:
     found: dict[bytes, set[StoreEnding]] = defaultdict(set)
     for child_id, status, error_code in unmet:
         found[rows.uuid(child_id)].add(_reason(status, error_code))
-    # Nobody is to blame only where the counts were wrong from the beginning.
+    # A parent that was deleted has taken its edge along: nobody is left to blame.
     return {child: min(found[child] or {UPSTREAM_FAILED}, key=_REASONS.index) for child in doomed}
 
 
