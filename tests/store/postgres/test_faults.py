@@ -239,7 +239,10 @@ def test_a_transaction_that_idles_too_long_is_known_to_be_lost(
     url: str, make_store: MakeStore, admin: Admin
 ) -> None:
     store = make_store(url, statement_timeout=0.1)
-    waiting = "SELECT 1 FROM pg_stat_activity WHERE state LIKE 'idle in%'"
+    waiting = (
+        "SELECT 1 FROM pg_stat_activity"
+        " WHERE state LIKE 'idle in%' AND datname = current_database()"
+    )
     error = failure(
         lambda: store.run(verbs.put_each(["a"], lambda: until(lambda: not admin(waiting))))
     )

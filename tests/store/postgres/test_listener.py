@@ -170,7 +170,13 @@ def test_a_session_that_stopped_listening_is_replaced(
         assert connection is not None
         assert listener.wait(0.3) == frozenset()
         # As when a pooler hands the session to somebody else.
-        until(lambda: listener._probed_at is None and not connection.pgconn.is_busy())
+        until(
+            lambda: (
+                not listener.wait(0)
+                and listener._probed_at is None
+                and not connection.pgconn.is_busy()
+            )
+        )
         connection.execute("UNLISTEN holdfast_done")
         until(lambda: "" in listener.wait(0.1))
         assert "pooler" in caplog.text
