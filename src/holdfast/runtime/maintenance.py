@@ -8,8 +8,9 @@ Recovery comes last after an outage: the owners of leases that ran out meanwhile
 renew as soon as they are let in. Two rules give them the time. The store's gap rule (see
 `store.leases`) speaks for the fleet, but for a third of a lease only, and a keeper that was
 refused may pause for longer than that before it knocks again. So each reaper adds its own:
-it takes nothing before it has itself looked after the store, without a gap, for as long as a
-keeper may need. One that has just started has seen nothing yet, and waits as well.
+after a gap that it has met itself it takes nothing for as long as a keeper may need. One that
+has just started has met none and does not wait: where workers are killed and replaced, all
+of them are new, and what the dead ones had must be recovered in time (tests/faults/test_storm).
 
 The next due task sets a timer, so that a delayed task starts at its time and not at the
 next poll.
@@ -61,7 +62,8 @@ class Maintenance:
         self._outage = outage
         self._promoted = promoted
         self._looked_at = self._recover_at = self._expire_at = -inf
-        self._steady_since = self._steady_at = -inf
+        self._steady_since = -inf
+        self._steady_at: float | None = None
         self._quiet = False
 
     def tick(self) -> float:
@@ -141,7 +143,8 @@ class Maintenance:
         gap, too.
         """
         now = self._clock()
-        if (quiet and not self._quiet) or now - self._steady_at > 2 * self._options.gap:
+        before = now if self._steady_at is None else self._steady_at
+        if (quiet and not self._quiet) or now - before > 2 * self._options.gap:
             self._steady_since = now
         self._steady_at, self._quiet = now, quiet
         return now - self._steady_since >= max(self._options.gap, _KEEPERS_NEED)
