@@ -65,7 +65,7 @@ def test_three_leases_without_a_database(site: Site, server: PostgresServer) -> 
     site.ledger.open_gate(*names[4:])
     for handle, name in zip(handles, names, strict=True):
         assert handle.get(20) == name
-        assert (handle.info().attempt, handle.info().crash_count) == (1, 0)
+        assert (handle.info().attempt, handle.info().crash_count) == (1, 0), worker.said
     assert site.ledger.tally("begun") == {**dict.fromkeys(names, 1), "1": 1}
     assert lines_about_the_outage(worker) <= LEASE * 3 + 10, "at most a line a second"
     assert worker.stop() == other.stop() == 0
