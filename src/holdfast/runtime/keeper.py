@@ -34,8 +34,10 @@ log = logging.getLogger("holdfast.worker")
 
 _TICK = 0.25
 _CLEAN_EVERY = 1.0
-_REFUSED_PAUSE = 1.5
-"""Longer than the pauses between attempts to reach a server that refuses."""
+_REFUSED_PATIENCE = 2.3
+"""How long an answer may take when the last one was a refusal: the pause before we knock again
+(up to 0.8 s), and a server that has just come up. Reapers leave us a little longer than that
+(`leases.KEEPERS_NEED_US`)."""
 INTERRUPTED = Change(Verb.INTERRUPT, TaskStatus.PENDING)
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -139,7 +141,7 @@ class Keeper:
     def judge(self) -> None:
         """May our code go on? Asked by the watcher: this thread may be waiting for an answer."""
         waiting = self._asking_since
-        patience = _REFUSED_PAUSE if self._outage.is_on else self._lease / 6
+        patience = _REFUSED_PATIENCE if self._outage.is_on else self._lease / 6
         unanswered = waiting is not None and uptime() - waiting > patience
         if self._given_up or not (self._outage.is_on or unanswered):
             return

@@ -5,12 +5,7 @@ forgets what is old. Every worker may; the rows decide who does. Each step is on
 transaction, and one that fails costs only itself.
 
 Recovery comes last after an outage: the owners of leases that ran out meanwhile live, and
-renew as soon as they are let in. Two rules give them the time. The store's gap rule (see
-`store.leases`) speaks for the fleet, but for a third of a lease only, and a keeper that was
-refused may pause for longer than that before it knocks again. So each reaper adds its own:
-after a gap that it has met itself it takes nothing for as long as a keeper may need. One that
-has just started has met none and does not wait: where workers are killed and replaced, all
-of them are new, and what the dead ones had must be recovered in time (tests/faults/test_storm).
+renew as soon as they are let in (the gap rule, see `store.leases`).
 
 The next due task sets a timer, so that a delayed task starts at its time and not at the
 next poll.
@@ -37,9 +32,6 @@ log = logging.getLogger("holdfast.worker")
 
 _LOOK_AGAIN = 0.05
 """Seconds between two looks at what is due next, however many hints come."""
-_KEEPERS_NEED = 2.0
-"""Within which a keeper has renewed once the store is back: the longest pause between attempts
-to connect (0.8 s, see `store.postgres.backoff`), a new connection, and a busy machine."""
 
 
 class Maintenance:
@@ -62,9 +54,6 @@ class Maintenance:
         self._outage = outage
         self._promoted = promoted
         self._looked_at = self._recover_at = self._expire_at = -inf
-        self._steady_since = -inf
-        self._steady_at: float | None = None
-        self._quiet = False
 
     def tick(self) -> float:
         """Do what is due; how long until something may be due again."""
@@ -113,12 +102,9 @@ class Maintenance:
     def _recover(self) -> None:
         gap_us = round(self._options.gap * 1_000_000)
         if not self._store.run(leases.count()):
-            self._is_steady()
             return
         tried: list[bytes] = []
         while self._store.attempt(lambda: leases.may_recover(gap_us)):
-            if not self._is_steady():
-                return
             done = self._store.attempt(
                 lambda: leases.recover(abandoned, tried=tried, gap_us=gap_us)
             )
@@ -133,21 +119,6 @@ class Maintenance:
                     done.released,
                 )
                 self._promoted()
-        self._is_steady(quiet=True)
-
-    def _is_steady(self, *, quiet: bool = False) -> bool:
-        """Note that the store has answered; whether it has for long enough to recover.
-
-        `quiet`: the fleet has noticed a gap, and recovers nothing for as long again. Whoever
-        looks more rarely than that may have missed it: so much time since the last look is a
-        gap, too.
-        """
-        now = self._clock()
-        before = now if self._steady_at is None else self._steady_at
-        if (quiet and not self._quiet) or now - before > 2 * self._options.gap:
-            self._steady_since = now
-        self._steady_at, self._quiet = now, quiet
-        return now - self._steady_since >= max(self._options.gap, _KEEPERS_NEED)
 
 
 def abandoned(task: Abandoned) -> Change:

@@ -12,8 +12,10 @@ its child had crashed, and deletes the row. A worker that comes back finds its t
 from `renew`'s answer, and every write of it misses.
 
 The gap rule: while leases exist, maintenance stamps `maintained_at`. A pass that finds the
-stamp older than the gap recovers nothing until the gap has passed again: the database was
-away, so live workers could not renew, and they go first.
+stamp older than the gap recovers nothing until the gap has passed again, or as long as a
+keeper may need to come back if that is longer: the database was away, so live workers could
+not renew, and they go first. The time is noted in the store, for reapers that have just
+started, too.
 """
 
 from __future__ import annotations
@@ -46,6 +48,12 @@ log = logging.getLogger("holdfast.store")
 
 _MAINTAINED = "maintained_at"
 _QUIET_UNTIL = "recover_after"
+KEEPERS_NEED_US = 2_500_000
+"""Within which a keeper has renewed once the store is back, however short its lease: the longest
+pause between two attempts to connect (0.8 s, see `store.postgres.backoff`), a new connection,
+and a busy machine."""
+_LONGEST_QUIET_US = 60_000_000
+"""A quiet time further ahead than any gap was noted before the clock stepped back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +122,12 @@ def may_recover(gap_us: int) -> Steps[bool]:
     last, now = (yield Statement("read_meta", {"name": _MAINTAINED}))[0]
     quiet_until, _ = (yield Statement("read_meta", {"name": _QUIET_UNTIL}))[0]
     yield Statement("write_meta", {"name": _MAINTAINED, "at": None})
+    quiet_us = max(gap_us, KEEPERS_NEED_US)
     # A stamp in the future means that the clock stepped back: the same doubt.
     if last is not None and not 0 <= now - last <= gap_us:
-        yield Statement("write_meta", {"name": _QUIET_UNTIL, "at": At(now + gap_us)})
+        yield Statement("write_meta", {"name": _QUIET_UNTIL, "at": At(now + quiet_us)})
         return False
-    return quiet_until is None or now >= quiet_until or quiet_until > now + gap_us
+    return quiet_until is None or now >= quiet_until or quiet_until > now + _LONGEST_QUIET_US
 
 
 @writes
