@@ -1,4 +1,4 @@
-"""Children for tests; see `tests.support.nursery`."""
+"""Children for tests, see `tests.support.nursery`; and stores, see `tests.support.stores`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.nursery import Kid, Nursery
+from tests.support.stores import lab, labs
+
+__all__ = ["lab", "labs"]
 
 PLAIN = "tests.runtime.apps.plain:app"
 

@@ -62,6 +62,12 @@ EXIT_STORE = 3
     type=int,
     help="Replace a child that has grown over so many megabytes.",
 )
+@click.option(
+    "--drop-unknown-after",
+    type=float,
+    metavar="SECONDS",
+    help="Drop tasks that no worker has known for so long; default: never.",
+)
 @click.option("--burst", is_flag=True, default=None, help="Stop when there is nothing left to do.")
 @click.option("--reload", is_flag=True, help="For development: start anew when a file changes.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every detail.")

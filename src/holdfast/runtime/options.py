@@ -5,6 +5,7 @@ Owns the names, defaults and limits of a worker's own settings, and the reading 
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 
@@ -53,6 +54,7 @@ class WorkerOptions:
     max_tasks_per_child: int | None = None
     max_memory_per_child_mb: int | None = None
     drop_unknown_after: float | None = None
+    """Seconds after which a task is dropped that no worker has known since; None: never."""
     snapshot_interval: float = 30.0
     retention: Retention = field(default_factory=Retention)
     burst: bool = False
@@ -67,6 +69,28 @@ class WorkerOptions:
                 raise ConfigError(
                     f"{name}={value!r} is too small: give at least {least:g} seconds", option=name
                 )
+
+        self._check_drop_unknown_after()
+
+    def _check_drop_unknown_after(self) -> None:
+        after, name = self.drop_unknown_after, "drop_unknown_after"
+        if after is None:
+            return
+        if not 0 < after < math.inf:
+            raise ConfigError(
+                f"{name}={after!r} is not usable: give a number of seconds above 0, or leave it "
+                "out to keep such tasks",
+                option=name,
+            )
+        remembered = self.retention.keep_us("worker_states")
+        if remembered is not None and after * 1_000_000 > remembered:
+            # A worker that is forgotten could not speak for the tasks it knew.
+            raise ConfigError(
+                f"{name}={after:g} is too long: workers are remembered for "
+                f"{remembered / 1_000_000:g} seconds; give less, or a longer "
+                "Retention(worker_states)",
+                option=name,
+            )
 
     @property
     def lease_us(self) -> int:

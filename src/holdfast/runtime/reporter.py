@@ -1,7 +1,7 @@
 """The reporter: says that the worker is there, what it runs, and how it is doing.
 
-Owns registration and snapshots. They are for people; whether a task is ours is between the
-keeper and the lease rows.
+Owns registration and snapshots. They are for people, and for the dropper, which asks what the
+fleet knows; whether a task is ours is between the keeper and the lease rows.
 """
 
 from __future__ import annotations
@@ -141,6 +141,7 @@ class Reporter:
             "outage_grace": options.outage_grace,
             "max_tasks_per_child": options.max_tasks_per_child,
             "max_memory_per_child_mb": options.max_memory_per_child_mb,
+            "drop_unknown_after": options.drop_unknown_after,
         }
 
 

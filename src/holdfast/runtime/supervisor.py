@@ -9,6 +9,7 @@ and lets every duty run in a thread of its own.
     keeper        leases                  maintenance  promotes, expires, recovers
     wishes        cancel requests         reporter     registration, snapshots
     ears          hints                   janitor      retention
+    evidence      output, progress        dropper      what nobody knows, if that is wanted
 
 A duty that raises ends the worker: its leases run out, and other workers take over.
 """
@@ -28,6 +29,7 @@ from holdfast.runtime.assignment import Assignment
 from holdfast.runtime.claimer import Claimer
 from holdfast.runtime.criers import Criers
 from holdfast.runtime.desk import Desk
+from holdfast.runtime.dropper import Dropper
 from holdfast.runtime.ears import Ears
 from holdfast.runtime.evidence import Evidence
 from holdfast.runtime.finisher import Finisher
@@ -49,6 +51,7 @@ from holdfast.runtime.stacks import Stacks
 from holdfast.runtime.watcher import Watcher
 from holdfast.runtime.wire import Kind, KnownTask, Manifest
 from holdfast.runtime.wishes import Wishes
+from holdfast.store.claims import known_name
 from holdfast.store.protocol import Store
 
 log = logging.getLogger("holdfast.worker")
@@ -57,6 +60,8 @@ _STEP = 0.05
 _PROMPT = 1.0
 """Seconds that everything else waits for a first child."""
 _LAST_WORDS = 5.0
+_STOP_FIRST = frozenset({"claimer", "ears", "wishes", "janitor", "dropper", "reporter"})
+"""Duties that no running task needs."""
 
 
 class Supervisor:
@@ -154,6 +159,9 @@ class Supervisor:
             self._reporter,
             Janitor(store, options, self._outage),
         ]
+        if options.drop_unknown_after is not None:
+            known = [known_name(task.name, task.version) for task in manifest.tasks]
+            duties.append(Dropper(store, options, self._outage, known=known))
         self._loops = {duty.name: Loop(duty, self._failed) for duty in duties}
         self._queues = list(dict.fromkeys(source.queue for source in found))
 
@@ -231,15 +239,16 @@ class Supervisor:
             self._crew.closing = True
             self.desk.accepting = False
             self.desk.work.notify_all()
-        for name in ("claimer", "ears", "wishes", "janitor", "reporter"):
-            self._loops[name].stop()
+        first = [loop for name, loop in self._loops.items() if name in _STOP_FIRST]
+        for loop in first:
+            loop.stop()
         self._maintenance.stop()
         self._ears.wake()
         with self.desk.lock:
             self.desk.work.notify_all()
         deadline = monotonic() + _LAST_WORDS
-        for name in ("claimer", "ears", "wishes", "janitor", "reporter"):
-            self._loops[name].join(max(0.0, deadline - monotonic()))
+        for loop in first:
+            loop.join(max(0.0, deadline - monotonic()))
         self._loops["finisher"].stop()
         with self.desk.lock:
             self.desk.outcomes.notify_all()

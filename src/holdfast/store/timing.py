@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from holdfast.core.records import HEAD, Position
 from holdfast.store import rows
+from holdfast.store.claims import known_name
 from holdfast.store.dependents import ended_steps, resolve
 from holdfast.store.endings import DROPPED, EXPIRED
 from holdfast.store.op import (
@@ -82,11 +83,12 @@ def drop(
     before: int,
     after: Position = HEAD,
     batch: int = BATCH,
-) -> Steps[list[bytes]]:
+) -> Steps[dict[bytes, str]]:
     """PENDING → DROPPED for tasks enqueued before `before` that no live worker knows.
 
-    At most 1,000 entries of the queue are examined, from `after` on; `claims.horizon`, asked
-    before, tells where to go on. Fewer than `batch`: all that were among those.
+    Returns the name and version of each, by id. At most 1,000 entries of the queue are examined,
+    from `after` on; `claims.horizon`, asked before, tells where to go on. Fewer than `batch`:
+    all that were among those.
     """
     unknown = yield Statement(
         "unknown_pending",
@@ -101,7 +103,7 @@ def drop(
         },
     )
     if not unknown:
-        return []
+        return {}
     found = yield Statement(
         "drop",
         {
@@ -110,7 +112,8 @@ def drop(
             "reason": DROPPED.reason,
         },
     )
-    return (yield from _ended(found))
+    yield from _ended(found)
+    return {rows.uuid(row[0]): known_name(row[3], row[4]) for row in found}
 
 
 def _ended(found: Rows) -> Steps[list[bytes]]:

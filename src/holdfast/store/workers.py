@@ -1,7 +1,8 @@
 """Workers: who is there, and how each has been doing.
 
-Owns registration and snapshots, for people to look at. Nothing here decides about tasks:
-whether a worker may finish something is between it and its lease rows.
+Owns registration and snapshots, for people to look at, and for whoever asks what the fleet
+knows. Nothing here decides about tasks: whether a worker may finish something is between it
+and its lease rows.
 """
 
 from __future__ import annotations

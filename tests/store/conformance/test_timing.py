@@ -124,7 +124,7 @@ def test_what_no_worker_knows_is_dropped(lab: Lab) -> None:
     newer = lab.send(version=2)
     lab.clock.advance(60)
     dropped = lab.run(timing.drop("q", known=["t@1"], before=lab.clock.now))
-    assert set(dropped) == {unknown, newer}
+    assert dropped == {unknown: "gone@1", newer: "t@2"}
     record = lab.task(unknown)
     assert (record.status, record.error_code) == (TaskStatus.DROPPED, "TASK_DROPPED")
     assert record.finished_at == record.failed_at == lab.clock.now
@@ -138,7 +138,7 @@ def test_what_has_not_waited_long_enough_is_not_dropped(lab: Lab) -> None:
     old = lab.send()
     lab.clock.advance(60)
     young = lab.send()
-    assert lab.run(timing.drop("q", known=[], before=lab.clock.now)) == [old]
+    assert lab.run(timing.drop("q", known=[], before=lab.clock.now)) == {old: "t@1"}
     assert lab.status(young) is TaskStatus.PENDING
 
 
@@ -148,9 +148,10 @@ def test_a_drop_examines_a_bounded_part_of_the_queue_and_can_go_on(lab: Lab) -> 
     unknown = lab.send(task_name="unknown")
     later = lab.clock.now + 1
     beyond = lab.run(claims.horizon("q"))
-    assert lab.run(timing.drop("q", known=["t@1"], before=later)) == []
+    assert lab.run(timing.drop("q", known=["t@1"], before=later)) == {}
     assert beyond is not None
-    assert lab.run(timing.drop("q", known=["t@1"], before=later, after=beyond)) == [unknown]
+    dropped = lab.run(timing.drop("q", known=["t@1"], before=later, after=beyond))
+    assert dropped == {unknown: "unknown@1"}
     assert lab.run(claims.horizon("q", beyond)) is None
 
 
@@ -190,6 +191,7 @@ def test_time_waits_for_nobody_who_holds_a_row(labs: Labs) -> None:
         with locked_rows(lab, [due[0], late[0], unknown[0]]):
             assert lab.run(timing.promote()) == [due[1]]
             assert lab.run(timing.expire()) == [late[1]]
-            assert lab.run(timing.drop("q", known=["t@1"], before=lab.clock.now)) == [unknown[1]]
+            dropped = lab.run(timing.drop("q", known=["t@1"], before=lab.clock.now))
+            assert dropped == {unknown[1]: "gone@1"}
         assert lab.run(timing.promote()) == [due[0]]
         assert lab.run(timing.expire()) == [late[0]]

@@ -6,4 +6,4 @@ SET status = 'DROPPED', ready = false, expire_at = NULL, finished_at = :now, fai
     dead = CASE WHEN coalesce(task_options::jsonb ->> 'dead_letter', 'true') = 'true' THEN true END,
     updated_at = :now
 WHERE id = ANY (:ids::uuid[]) AND status = 'PENDING'
-RETURNING id, status, workflow_id;
+RETURNING id, status, workflow_id, task_name, version;
