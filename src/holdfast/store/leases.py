@@ -123,8 +123,9 @@ def may_recover(gap_us: int) -> Steps[bool]:
     quiet_until, _ = (yield Statement("read_meta", {"name": _QUIET_UNTIL}))[0]
     yield Statement("write_meta", {"name": _MAINTAINED, "at": None})
     quiet_us = max(gap_us, KEEPERS_NEED_US)
-    # A stamp in the future means that the clock stepped back: the same doubt.
-    if last is not None and not 0 <= now - last <= gap_us:
+    # A stamp in the future means that the clock stepped back. No stamp at all: the store went
+    # away before anybody had looked at its first leases. The same doubt.
+    if last is None or not 0 <= now - last <= gap_us:
         yield Statement("write_meta", {"name": _QUIET_UNTIL, "at": At(now + quiet_us)})
         return False
     return quiet_until is None or now >= quiet_until or quiet_until > now + _LONGEST_QUIET_US
