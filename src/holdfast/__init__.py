@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         TaskStalled,
         UniqueConflict,
         UnknownTask,
+        UpstreamEnded,
         WaitTimeout,
     )
     from holdfast.core.result import TaskError, TaskResult
@@ -76,6 +77,7 @@ __all__ = [
     "Unique",
     "UniqueConflict",
     "UnknownTask",
+    "UpstreamEnded",
     "WaitTimeout",
     "__version__",
     "current_task",

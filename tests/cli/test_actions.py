@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.cli import action
+from holdfast.core.identity import new_id
 from holdfast.core.status import TaskStatus
 from tests.cli.conftest import Operator
 from tests.support.stores import Lab
@@ -167,6 +168,23 @@ def test_a_unique_key_that_is_held(operator: Operator, lab: Lab) -> None:
     said = operator("tasks", "resubmit", text(first), text(free), code=1)
     assert said.lines[0].startswith(f"{text(first)}  not resubmitted: task {text(second)} (t) is ")
     assert said.lines[1] == f"{text(free)}  resubmitted; it is PENDING"
+
+
+def test_a_step_that_waits_for_what_cannot_happen(operator: Operator, lab: Lab) -> None:
+    workflow = new_id()
+    parent = lab.running(workflow_id=workflow)
+    child, grandchild = step(workflow, parent.id), step(workflow, parent.id)
+    lab.submit(child, grandchild)
+    lab.fail(parent)
+    free = lab.reach(FAILED).id
+    ids = [text(id) for id in (child.id, free, grandchild.id)]
+    said = operator("tasks", "resubmit", *ids, code=1)
+    assert said.lines[0] == f"{text(free)}  resubmitted; it is PENDING"
+    for line, id in zip(said.lines[1:], (child.id, grandchild.id), strict=True):
+        assert line.startswith(f"{text(id)}  not resubmitted: cannot resubmit task {text(id)}")
+        assert f"success of task {text(parent.id)} (t), which is FAILED: resubmit that" in line
+    operator("tasks", "resubmit", text(child.id), text(parent.id))
+    assert lab.statuses([parent.id, child.id]) == [TaskStatus.PENDING, TaskStatus.WAITING]
 
 
 def test_resubmit_later(operator: Operator, lab: Lab) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.core import errors
 from holdfast.core.errors import (
+    Blame,
     ClaimLost,
     ConfigError,
     HoldfastError,
@@ -26,6 +27,7 @@ from holdfast.core.errors import (
     TaskStalled,
     UniqueConflict,
     UnknownTask,
+    UpstreamEnded,
     WaitTimeout,
 )
 from holdfast.core.lifecycle import Verb
@@ -43,6 +45,9 @@ EXAMPLES: list[HoldfastError] = [
     TaskNotFound(ID),
     UniqueConflict(ID, name="resize", key="user:1"),
     IllegalTransition(ID, Verb.CANCEL, TaskStatus.COMPLETED),
+    UpstreamEnded(
+        ID, TaskStatus.CANCELLED, Blame(ID, "fetch", TaskStatus.FAILED, "success"), refused=[ID]
+    ),
     ClaimLost(ID, Verb.COMPLETE),
     WaitTimeout(ID, 10.0, TaskStatus.RUNNING),
     TaskNotCompleted(ID, ERROR),

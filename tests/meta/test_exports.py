@@ -41,6 +41,7 @@ PUBLIC = [
     "Unique",
     "UniqueConflict",
     "UnknownTask",
+    "UpstreamEnded",
     "WaitTimeout",
     "__version__",
     "current_task",

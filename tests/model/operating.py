@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from holdfast.core.errors import UniqueConflict
+from holdfast.core.errors import UniqueConflict, UpstreamEnded
 from holdfast.core.status import TASK_TERMINAL_STATES
 from holdfast.store import cancel, dependents, operate, queues, retention, timing
 from tests.model.machine import (
@@ -21,7 +21,7 @@ from tests.model.machine import (
     queue_names,
     seconds,
 )
-from tests.model.reference import RESUBMITTABLE, SlotTaken
+from tests.model.reference import RESUBMITTABLE, NeverAble, SlotTaken
 from tests.model.verdict import SECOND
 from tests.model.world import CLAIMED, PENDING, RUNNING, SCHEDULED, WAITING
 
@@ -142,23 +142,25 @@ class Operating(Machine):
     def resubmit_all(
         self, ids: list[bytes], keep_retries: bool, good_until: int | None, run_at: int | None
     ) -> None:
-        expected: dict[bytes, bool] | None
+        expected: dict[bytes, bool] | type[Exception]
         try:
             expected = self.model.resubmit(
                 ids, keep_retries=keep_retries, good_until=good_until, run_at=run_at
             )
         except SlotTaken:
-            expected = None
+            expected = UniqueConflict
+        except NeverAble:
+            expected = UpstreamEnded
         for side in self.sides:
-            answer: dict[bytes, bool] | None
+            answer: dict[bytes, bool] | type[Exception]
             try:
                 answer = side.run(
                     operate.resubmit(
                         ids, keep_retries=keep_retries, good_until=good_until, run_at=run_at
                     )
                 )
-            except UniqueConflict:
-                answer = None
+            except (UniqueConflict, UpstreamEnded) as error:
+                answer = type(error)
             assert answer == expected, side.name
 
     @precondition(lambda self: self.there_is(PENDING, SCHEDULED))

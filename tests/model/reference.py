@@ -44,6 +44,10 @@ class SlotTaken(Exception):
     """A resubmit met a live holder of its unique key; nothing is written."""
 
 
+class NeverAble(Exception):
+    """A resubmit of a step whose parents can no longer give what it needs; nothing is written."""
+
+
 class Model(Runs):
     """Everything that is stored, and every verb."""
 
@@ -196,17 +200,25 @@ class Model(Runs):
     ) -> dict[bytes, bool]:
         before = deepcopy((self.tasks, self.edges))
         asked, done, batch = list(ids), set[bytes](), set(ids)
+        stuck: set[bytes] = set()
         while batch:
-            chosen = [id for id in batch if self.tasks.get(id, {}).get("status") in RESUBMITTABLE]
+            ended = [id for id in batch if self.tasks.get(id, {}).get("status") in RESUBMITTABLE]
+            stuck = self.revisit({id for id in ended if self.tasks[id]["deps_needed"] > 0})
+            chosen = [id for id in ended if id not in stuck]
             keys = [key for id in chosen if (key := self.tasks[id]["unique_key"]) is not None]
             if len(set(keys)) < len(keys) or any(self.holder(key) for key in keys):
                 self.tasks, self.edges = before
                 raise SlotTaken
+            if not chosen:
+                break
             skipped = self.reopen(set(chosen))
             for id in chosen:
                 self._resubmit(self.tasks[id], keep_retries, good_until, run_at)
             done |= set(chosen)
-            batch = skipped - done
+            batch = (stuck | skipped) - done
+        if stuck.intersection(asked) - done:
+            self.tasks, self.edges = before
+            raise NeverAble
         return {id: id in done for id in asked}
 
     def _resubmit(

@@ -170,6 +170,22 @@ class World:
                 skipped |= {child} if was_skipped else set()
         return skipped
 
+    def revisit(self, children: set[bytes]) -> set[bytes]:
+        """Count the edges of ended steps anew, as their parents stand now; who can never run."""
+        for (parent, child), edge in self.edges.items():
+            if child in children and parent in self.tasks and edge["resolved"]:
+                edge["resolved"] = False
+                self._count(child, 1, edge["satisfied"])
+                status = self.tasks[parent]["status"]
+                if status.is_terminal:
+                    self._settle(edge, status)
+                    self._count(child, -1, -edge["satisfied"])
+        for child in children:
+            self._count(child, 0, 0)
+        return {
+            id for id in children if self.tasks[id]["deps_needed"] > self.tasks[id]["deps_open"]
+        }
+
     def hold(self, workflow: bytes) -> int:
         """The pause of a workflow is one more dependency of its steps that have not begun."""
         steps = [

@@ -18,7 +18,7 @@ import click
 
 from holdfast.cli import document
 from holdfast.cli.session import Refused, Session
-from holdfast.core.errors import UniqueConflict
+from holdfast.core.errors import UniqueConflict, UpstreamEnded
 from holdfast.core.lifecycle import TRANSITIONS, Verb
 from holdfast.core.moment import When
 from holdfast.core.status import TaskStatus
@@ -93,20 +93,27 @@ def resubmit(
     )
     try:
         done = again(*ids)
-    except UniqueConflict as error:
+    except (UniqueConflict, UpstreamEnded) as error:
         if len(ids) == 1:
             # Nothing of the batch was written, and this is the task it was about.
             after = _statuses(session, ids)
             yield Answer(ids[0], False, after.get(ids[0]), f"not resubmitted: {error}")
             return
-        for one in ids:
+        for part in _parts(ids, error):
             yield from resubmit(
-                session, [one], keep_retries=keep_retries, fresh=fresh, run_at=run_at
+                session, part, keep_retries=keep_retries, fresh=fresh, run_at=run_at
             )
         return
     after = _statuses(session, ids)
     for task, was_done in done.items():
         yield _answer(task, was_done, after.get(task), "resubmitted")
+
+
+def _parts(ids: Sequence[UUID], error: UniqueConflict | UpstreamEnded) -> list[list[UUID]]:
+    """What to try after a batch was refused: those it was not about together, the rest alone."""
+    alone = set(error.refused) if isinstance(error, UpstreamEnded) else set(ids)
+    together = [task for task in ids if task not in alone]
+    return [part for part in (together, *([task] for task in ids if task in alone)) if part]
 
 
 def reschedule(

@@ -8,6 +8,7 @@
     ├── TaskNotFound            no task has this id
     ├── UniqueConflict          a live task holds the unique key
     ├── IllegalTransition       the task's status does not allow this
+    │   └── UpstreamEnded       nor how the steps it waits for have ended
     ├── ClaimLost               the claim was taken away; nothing was written
     ├── WaitTimeout             the task has not ended yet
     ├── TaskNotCompleted        the task has ended without a value
@@ -28,7 +29,7 @@ store: they become one of these.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from holdfast.core.result import TaskError
@@ -53,6 +54,7 @@ __all__ = [
     "TaskStalled",
     "UniqueConflict",
     "UnknownTask",
+    "UpstreamEnded",
     "WaitTimeout",
 ]
 
@@ -162,16 +164,30 @@ class TaskNotFound(HoldfastError):
 
 
 class UniqueConflict(HoldfastError):
-    """A live task holds the unique key that this one needs."""
+    """A live task holds the unique key that this one needs.
 
-    def __init__(self, task_id: UUID | bytes, *, name: str, key: str | None = None) -> None:
+    `rival_id` is the task that needs it, where both were to be resubmitted by one call.
+    """
+
+    def __init__(
+        self,
+        task_id: UUID | bytes,
+        *,
+        name: str,
+        key: str | None = None,
+        rival_id: UUID | bytes | None = None,
+    ) -> None:
         self.task_id = _uuid(task_id)
         self.name = name
         self.key = key
+        self.rival_id = None if rival_id is None else _uuid(rival_id)
         of = f" for the key {key!r}" if key is not None else ""
         super().__init__(
             f"task {self.task_id} ({name}) is unique{of} and has not ended: wait for it or "
             "cancel it (a send may also choose another `on_conflict`)"
+            if rival_id is None
+            else f"tasks {self.task_id} and {self.rival_id} ({name}) are unique{of}: only one of "
+            "them can be live, so resubmit only one"
         )
 
 
@@ -183,6 +199,48 @@ class IllegalTransition(HoldfastError):
         self.verb = str(verb)
         self.status = status
         super().__init__(f"cannot {self.verb} task {self.task_id}: it is {status.value}")
+
+
+class Blame(NamedTuple):
+    """A parent that has ended, and not as a step waits for it."""
+
+    parent_id: UUID
+    name: str
+    status: TaskStatus
+    on: str
+
+
+class UpstreamEnded(IllegalTransition):
+    """A step cannot be resubmitted: its parents have ended, and not as it waits for them.
+
+    `refused` are all the tasks of the call of which that is true; `parent_id` is None where the
+    parent has been deleted.
+    """
+
+    def __init__(
+        self,
+        task_id: UUID | bytes,
+        status: TaskStatus,
+        blame: Blame | None = None,
+        *,
+        refused: Iterable[UUID | bytes] = (),
+    ) -> None:
+        super().__init__(task_id, "resubmit", status)
+        self.parent_id = None if blame is None else blame.parent_id
+        self.refused = tuple(sorted(map(_uuid, refused)))
+        self.args = (f"{self.args[0]}, and {_why_never(blame)}",)
+
+
+def _why_never(blame: Blame | None) -> str:
+    if blame is None:
+        return "a step it waits for has been deleted: send it anew"
+    parent = f"task {blame.parent_id} ({blame.name})"
+    if blame.status is TaskStatus.COMPLETED:
+        return f"it waits for the {blame.on} of {parent}, which has completed: it is not needed"
+    return (
+        f"it waits for the {blame.on} of {parent}, which is {blame.status.value}: "
+        "resubmit that one first, or both together"
+    )
 
 
 class ClaimLost(HoldfastError):

@@ -308,7 +308,10 @@ _TABLE: tuple[Transition, ...] = (
         sources=(FAILED, CANCELLED, EXPIRED, STALLED, DROPPED),
         targets=(PENDING, SCHEDULED, WAITING),
         actor="operator",
-        guard="status; unique slot free, else `UniqueConflict`",
+        guard=(
+            "status; unique slot free, else `UniqueConflict`; "
+            "a step's parents can still give what it needs, else `UpstreamEnded`"
+        ),
         writes=(
             "clears the ending; `retry_count` and `crash_count` to 0; "
             "keeps `attempt`, attempt rows, log and checkpoints"

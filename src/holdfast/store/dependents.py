@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from holdfast.core.errors import ConfigError, TaskNotFound
+from holdfast.core.errors import Blame, ConfigError, TaskNotFound, UpstreamEnded
 from holdfast.core.records import On, Submission
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
@@ -27,6 +27,7 @@ from holdfast.store.op import (
     Channel,
     Column,
     Hint,
+    Row,
     Rows,
     Statement,
     Steps,
@@ -239,7 +240,7 @@ def _reasons(doomed: Uuids) -> Steps[dict[bytes, StoreEnding]]:
     """Why each of these will never have what it needs, as all its parents that ended tell."""
     unmet = yield Statement("unmet_edges", {"ids": doomed})
     found: dict[bytes, set[StoreEnding]] = defaultdict(set)
-    for child_id, status, error_code in unmet:
+    for child_id, status, error_code, *_ in unmet:
         found[rows.uuid(child_id)].add(_reason(status, error_code))
     # A parent that was deleted has taken its edge along: nobody is left to blame.
     return {child: min(found[child] or {UPSTREAM_FAILED}, key=_REASONS.index) for child in doomed}
@@ -298,11 +299,57 @@ def reopen(parents: Sequence[bytes]) -> Steps[list[bytes]]:
     counted down once when the parent ends again.
     """
     edges = yield Statement("reopen_edges", {"parents": Uuids(sorted(parents))})
+    children = yield from count(_given_back(edges))
+    return [child for child, state in children.items() if state.status is TaskStatus.CANCELLED]
+
+
+def _given_back(edges: Rows) -> dict[bytes, tuple[int, int]]:
+    """What the children of reopened edges are counted up by."""
     opened: dict[bytes, int] = defaultdict(int)
     needed: dict[bytes, int] = defaultdict(int)
     for _, child_id, satisfied in edges:
         child = rows.uuid(child_id)
         opened[child] += 1
         needed[child] += bool(satisfied)
-    children = yield from count({child: (opened[child], needed[child]) for child in opened})
-    return [child for child, state in children.items() if state.status is TaskStatus.CANCELLED]
+    return {child: (opened[child], needed[child]) for child in opened}
+
+
+def revisit(needy: Iterable[bytes], parents: Sequence[Ended]) -> Steps[set[bytes]]:
+    """Steps that ended without what they need are to be resubmitted: those that cannot be.
+
+    Their parents may have been resubmitted since, and have ended in another way, or not yet. So
+    every edge is counted anew, by how its parent stands now; the caller has locked the
+    parents. A step that would need more than is open can never run, and must stay as it is.
+    """
+    children = Uuids(sorted(needy))
+    if not children:
+        return set()
+    edges = yield Statement(
+        "revisit_edges", {"children": children, "parents": Uuids(parent.id for parent in parents)}
+    )
+    yield from count(_given_back(edges))
+    opened = {rows.uuid(row[0]) for row in edges}
+    yield from resolve([p for p in parents if p.id in opened and p.status.is_terminal])
+    counted = yield from count(dict.fromkeys(children, (0, 0)))
+    return {child for child, state in counted.items() if state.needed > state.open}
+
+
+def refuse(stuck: set[bytes]) -> Steps[None]:
+    """Raise, for steps that cannot be resubmitted, and say which parent stands in the way."""
+    locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(stuck))})
+    unmet = yield Statement("unmet_edges", {"ids": Uuids(sorted(stuck))})
+    statuses = {rows.uuid(row[0]): TaskStatus(row[1]) for row in locked}
+    # A parent that was deleted has taken its edge along.
+    edges = [(rows.uuid(row[0]), rows.uuid(row[3]), row) for row in unmet if row[1] is not None]
+
+    def helpful(edge: tuple[bytes, bytes, Row]) -> tuple[bool, bool]:
+        """The first cause before what follows from it; what can be resubmitted before the rest."""
+        _, parent, row = edge
+        return parent in stuck, row[1] == TaskStatus.COMPLETED
+
+    if not edges:
+        child = min(stuck)
+        raise UpstreamEnded(child, statuses[child], refused=stuck)
+    child, parent, row = min(edges, key=helpful)
+    blame = Blame(UUID(bytes=parent), row[4], TaskStatus(row[1]), row[5])
+    raise UpstreamEnded(child, statuses[child], blame, refused=stuck)

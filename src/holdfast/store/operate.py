@@ -13,7 +13,7 @@ from holdfast.core.errors import UniqueConflict
 from holdfast.core.status import TaskStatus
 from holdfast.core.unique import key_of
 from holdfast.store import rows
-from holdfast.store.dependents import reopen
+from holdfast.store.dependents import Ended, refuse, reopen, revisit
 from holdfast.store.op import (
     At,
     Channel,
@@ -50,19 +50,30 @@ def resubmit(
     """Let ended tasks run again; True for each task that was resubmitted.
 
     Attempts, log and checkpoints are kept (`fresh` drops the checkpoints). Steps that had
-    been skipped because of a resubmitted one are resubmitted with it. A unique key that
-    another live task holds is a `UniqueConflict`, and nothing is written.
+    been skipped because of a resubmitted one are resubmitted with it, if they can run then. A
+    unique key that another live task holds is a `UniqueConflict`, and a step whose parents have
+    ended so that it could never run is an `UpstreamEnded`; nothing is written then.
     """
     done: set[bytes] = set()
-    batch = Uuids(sorted(set(ids)))
+    stuck: set[bytes] = set()
+    batch = set(ids)
+    # Each round resubmits what can run. What can only run with that is looked at again.
     while batch:
-        locked = yield Statement("lock_tasks", {"ids": batch})
-        eligible = [row for row in locked if TaskStatus(row[1]) in _RESUBMITTABLE]
-        yield from _check_slots(eligible)
-        chosen = Uuids(rows.uuid(row[0]) for row in eligible)
-        if not chosen:
+        family = yield Statement("family", {"ids": Uuids(sorted(batch))})
+        locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(map(_id, family)))})
+        eligible = [
+            row for row in locked if _id(row) in batch and TaskStatus(row[1]) in _RESUBMITTABLE
+        ]
+        stuck = yield from revisit(
+            (_id(row) for row in eligible if row[6] > 0),
+            [Ended(_id(row), TaskStatus(row[1])) for row in locked],
+        )
+        able = [row for row in eligible if _id(row) not in stuck]
+        if not able:
             break
-        skipped = yield from reopen([rows.uuid(row[0]) for row in eligible if row[2] is not None])
+        yield from _check_slots(able, done)
+        chosen = Uuids(map(_id, able))
+        skipped = yield from reopen([_id(row) for row in able if row[2] is not None])
         if fresh:
             yield Statement("drop_checkpoints", {"ids": chosen})
         found = yield Statement(
@@ -74,29 +85,39 @@ def resubmit(
                 "run_at": None if run_at is None else At(run_at),
             },
         )
-        done.update(rows.uuid(row[0]) for row in found)
+        done.update(map(_id, found))
         queues = {row[2] for row in found if row[1] == TaskStatus.PENDING}
         if queues:
             yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
-        batch = Uuids(sorted(set(skipped) - done))
+        batch = (stuck | set(skipped)) - done
+    refused = stuck.intersection(ids) - done
+    if refused:
+        yield from refuse(refused)
     return {id: id in done for id in ids}
 
 
-def _check_slots(eligible: Sequence[Row]) -> Steps[None]:
-    """Refuse before anything is written if a unique key is taken, and say by whom."""
+def _id(row: Row) -> bytes:
+    return rows.uuid(row[0])
+
+
+def _check_slots(able: Sequence[Row], done: set[bytes]) -> Steps[None]:
+    """Refuse before they are written if a unique key is taken, and say by whom."""
     wanted: dict[str, bytes] = {}
-    for id, _, _, _, slot, name in eligible:
+    for row in able:
+        slot, name = row[4], row[5]
         if slot is None:
             continue
         if slot in wanted:
-            # Both have ended, but one resubmit cannot give both of them the key.
-            raise UniqueConflict(wanted[slot], name=name, key=key_of(name, slot))
-        wanted[slot] = rows.uuid(id)
+            raise UniqueConflict(wanted[slot], name=name, key=key_of(name, slot), rival_id=_id(row))
+        wanted[slot] = _id(row)
     if not wanted:
         return
     holders = yield Statement("submitted", {"ids": Uuids(), "slots": Texts(wanted)})
-    for id, _, slot, _, name in holders:
-        raise UniqueConflict(rows.uuid(id), name=name, key=key_of(name, slot))
+    for row in holders:
+        slot, name = row[2], row[4]
+        # One of this very resubmit holds the key only if that goes through.
+        rival = wanted[slot] if _id(row) in done else None
+        raise UniqueConflict(_id(row), name=name, key=key_of(name, slot), rival_id=rival)
 
 
 @writes

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.ending import CancelAcknowledged, Crashed, Failed
+from holdfast.core.errors import UpstreamEnded
 from holdfast.core.identity import new_id
 from holdfast.core.policy import Policy
 from holdfast.core.records import Edge
 from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
-from holdfast.store import operate
+from holdfast.store import leases, operate
 from holdfast.store.op import At
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM, ENDED, Case, step
@@ -185,16 +186,108 @@ def test_a_step_that_has_run_stays_as_it_is(lab: Lab) -> None:
     assert lab.task(child.id) == before
 
 
-def test_a_skipped_step_that_is_resubmitted_alone_waits_for_its_parent(lab: Lab) -> None:
+def refused(lab: Lab, *ids: bytes) -> UpstreamEnded:
+    """A resubmit of these steps is refused, and writes nothing, whatever else is in it."""
+    other = lab.reach(S.FAILED, queue_name="aside").id
+    before = lab.contents()
+    with pytest.raises(UpstreamEnded) as caught:
+        lab.run(operate.resubmit([other, *ids]))
+    assert lab.contents() == before
+    return caught.value
+
+
+@on_each_engine
+def test_a_skipped_step_is_not_resubmitted_without_the_parent_it_waits_for(lab: Lab) -> None:
     workflow = new_id()
     parent = lab.running(workflow_id=workflow)
     child = step(workflow, parent.id)
-    lab.submit(child)
+    grandchild = step(workflow, child.id)
+    lab.submit(child, grandchild)
     lab.fail(parent)
-    assert lab.run(operate.resubmit([child.id]))[child.id]
-    assert lab.status(child.id) is S.WAITING
+    error = refused(lab, child.id)
+    assert (error.task_id.bytes, error.status, error.verb) == (child.id, S.CANCELLED, "resubmit")
+    assert error.parent_id is not None
+    assert error.parent_id.bytes == parent.id
+    assert f"success of task {error.parent_id} (t), which is FAILED: resubmit" in str(error)
+    error = refused(lab, grandchild.id, child.id)
+    assert (error.task_id.bytes, len(error.refused)) == (child.id, 2)
     lab.run(operate.resubmit([parent.id]))
     lab.complete(lab.run_again(parent.id))
+    assert lab.statuses([child.id, grandchild.id]) == [S.PENDING, S.WAITING]
+
+
+@on_each_engine
+def test_steps_are_resubmitted_together_with_what_they_wait_for_in_any_order(lab: Lab) -> None:
+    workflow = new_id()
+    parent = lab.running(workflow_id=workflow)
+    child = step(workflow, parent.id)
+    grandchild = step(workflow, child.id)
+    lab.submit(child, grandchild)
+    lab.fail(parent)
+    # The one between them comes along by itself.
+    ids = [grandchild.id, parent.id]
+    assert lab.run(operate.resubmit(ids)) == dict.fromkeys(ids, True)
+    assert lab.statuses([parent.id, child.id, grandchild.id]) == [S.PENDING, S.WAITING, S.WAITING]
+    for id in (parent.id, child.id, grandchild.id):
+        lab.complete(lab.run_again(id))
+    assert lab.run(leases.audit()).stuck == 0
+
+
+@on_each_engine
+def test_a_step_is_resubmitted_by_how_its_parents_stand_now(lab: Lab) -> None:
+    """It had ended by itself when its parent failed, so the parent's second run was not for it."""
+    workflow = new_id()
+    parent = lab.running(workflow_id=workflow)
+    child = step(workflow, parent.id)
+    on_failure = step(workflow, Edge(parent.id, "failure"))
+    late = step(workflow, parent.id)
+    lab.submit(child, on_failure, late)
+    lab.cancel(child.id)
+    lab.cancel(on_failure.id)
+    lab.cancel(late.id)
+    lab.fail(parent)
+    assert lab.task(child.id).deps_needed == 1
+    lab.run(operate.resubmit([parent.id]))
+    assert lab.status(child.id) is S.CANCELLED
+    # It runs again: there is something to wait for.
+    assert lab.run(operate.resubmit([late.id])) == {late.id: True}
+    task = lab.task(late.id)
+    assert (task.status, task.deps_needed, task.deps_open) == (S.WAITING, 1, 1)
+    lab.complete(lab.run_again(parent.id))
+    assert lab.status(late.id) is S.PENDING
+    # It has completed: there is nothing to wait for.
+    assert lab.run(operate.resubmit([child.id])) == {child.id: True}
+    task = lab.task(child.id)
+    assert (task.status, task.deps_needed, task.deps_open) == (S.PENDING, 0, 0)
+
+
+@on_each_engine
+def test_a_step_for_a_failure_is_not_needed_after_a_success(lab: Lab) -> None:
+    workflow = new_id()
+    parent = lab.running(workflow_id=workflow)
+    child = step(workflow, Edge(parent.id, "failure"))
+    lab.submit(child)
+    lab.complete(parent)
+    assert "which has completed: it is not needed" in str(refused(lab, child.id))
+    lab.run(operate.delete([parent.id]))
+    assert "has been deleted: send it anew" in str(refused(lab, child.id))
+
+
+@on_each_engine
+def test_a_step_that_still_cannot_run_is_not_resubmitted_with_one_of_its_parents(lab: Lab) -> None:
+    workflow = new_id()
+    parents = [lab.running(workflow_id=workflow) for _ in range(2)]
+    child = step(workflow, *(parent.id for parent in parents))
+    lab.submit(child)
+    for parent in parents:
+        lab.fail(parent)
+    lab.run(operate.resubmit([parents[0].id]))
+    assert lab.status(child.id) is S.CANCELLED
+    lab.complete(lab.run_again(parents[0].id))
+    assert lab.status(child.id) is S.CANCELLED
+    lab.run(operate.resubmit([parents[1].id]))
+    assert lab.status(child.id) is S.WAITING
+    lab.complete(lab.run_again(parents[1].id))
     assert lab.status(child.id) is S.PENDING
 
 

@@ -199,7 +199,9 @@ def test_resubmit_of_a_task_whose_key_is_taken_is_a_conflict_and_writes_nothing(
 
 def test_two_ended_tasks_of_one_key_cannot_both_be_resubmitted(lab: Lab) -> None:
     ended = [lab.reach(TaskStatus.CANCELLED, unique_slot=SLOT).id for _ in range(2)]
-    with pytest.raises(UniqueConflict):
+    with pytest.raises(UniqueConflict, match="only one of them can be live") as caught:
         lab.run(operate.resubmit(ended))
+    assert caught.value.rival_id is not None
+    assert {caught.value.task_id.bytes, caught.value.rival_id.bytes} == set(ended)
     assert lab.statuses(ended) == [TaskStatus.CANCELLED] * 2
     assert lab.run(operate.resubmit([ended[1], new_id()]))[ended[1]]

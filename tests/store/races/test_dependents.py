@@ -263,6 +263,30 @@ def test_a_parent_is_resubmitted_while_its_sibling_ends(stage: Stage) -> None:
         assert counts(stage.lab, ids[0]) == (PENDING, 0, 0)
 
 
+def test_a_step_is_resubmitted_while_its_parent_ends(stage: Stage) -> None:
+    """Its edge is open again before the parent has ended, or is resolved by how that ended."""
+    child: list[bytes] = []
+
+    def scene(lab: Lab) -> Scene:
+        workflow = new_id()
+        (parent,) = parents_of(lab, workflow, 1)
+        last = step(workflow, parent.id)
+        child[:] = [last.id]
+        lab.submit(last)
+        lab.cancel(last.id)
+        lab.fail(parent)
+        lab.run(operate.resubmit([parent.id]))
+        again = lab.run_again(parent.id)
+        return {
+            "worker": lambda hand: hand.complete(again),
+            "operator": lambda hand: hand.attempt(lambda: operate.resubmit([last.id])),
+        }
+
+    for ended in stage.every_order(scene):
+        assert ended["operator"] == {child[0]: True}
+        assert counts(stage.lab, child[0]) == (PENDING, 0, 0)
+
+
 def test_a_workflow_is_paused_while_a_parent_ends_and_a_step_is_claimed(stage: Stage) -> None:
     """What is claimed goes on; everything else waits until the workflow goes on."""
     ids: list[bytes] = []
