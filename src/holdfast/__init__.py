@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         TaskStalled,
         UniqueConflict,
         UnknownTask,
-        UpstreamEnded,
         WaitTimeout,
     )
     from holdfast.core.result import TaskError, TaskResult
@@ -77,7 +76,6 @@ __all__ = [
     "Unique",
     "UniqueConflict",
     "UnknownTask",
-    "UpstreamEnded",
     "WaitTimeout",
     "__version__",
     "current_task",

@@ -41,7 +41,6 @@ PUBLIC = [
     "Unique",
     "UniqueConflict",
     "UnknownTask",
-    "UpstreamEnded",
     "WaitTimeout",
     "__version__",
     "current_task",
