@@ -283,5 +283,5 @@ def test_a_task_that_is_taken_away_while_it_is_dropped(labs: Labs, what: str) ->
         lab = gated.lab
         id = lab.send()
         dropping = timing.drop(QUEUE, known=[], before=lab.clock.now + 1)
-        assert gated.play(lambda hand: hand.run(dropping), lambda: takers[what](lab, id)) == []
+        assert gated.play(lambda hand: hand.run(dropping), lambda: takers[what](lab, id)) == {}
         assert lab.status(id) is not TaskStatus.DROPPED
