@@ -101,7 +101,7 @@ VERBS: dict[str, Verb] = {
 NOTHING: Mapping[str, tuple[Any, ...]] = {
     "claim": ([],),
     "expire": ([],),
-    "drop": ([],),
+    "drop": ({},),
     "promote": ([],),
     "recover": (None, [0, 0]),
     "prune": (0,),
