@@ -300,7 +300,7 @@ def test_a_parent_that_gave_way_to_the_holder_of_its_key(lab: Lab) -> None:
     refuses(lab, parent, step(workflow, parent.id), saying="no task has the id")
 
 
-@pytest.mark.parametrize("of_parent", [None, new_id()])
+@pytest.mark.parametrize("of_parent", [None, new_id()], ids=["none", "another"])
 def test_a_parent_that_is_no_step_of_the_workflow(lab: Lab, of_parent: bytes | None) -> None:
     parent = lab.send(workflow_id=of_parent)
     refuses(lab, step(new_id(), parent), saying="not steps of one workflow")
