@@ -18,6 +18,8 @@ def execute(site: Site, statement: str) -> list[Any]:
         import apsw
 
         connection = apsw.Connection(site.app.config.store.address)
+        # The worker writes, too.
+        connection.set_busy_timeout(10_000)
         try:
             return [row[0] for row in connection.execute(statement)]
         finally:
