@@ -36,8 +36,9 @@ CHECKS = {
 def test_parts(full: bool) -> dict[str, list[str]]:
     """The pytest runs: most tests share the cores, those that measure run by themselves."""
     chosen = "" if full else " and not slow"
+    # Three on two cores: most of the time goes by in waiting for processes and leases.
     return {
-        "tests": ["pytest", "-n", "2", "--dist", "loadscope", "-m", f"not alone{chosen}"],
+        "tests": ["pytest", "-n", "3", "--dist", "loadscope", "-m", f"not alone{chosen}"],
         "tests alone": ["pytest", "-m", f"alone{chosen}"],
     }
 
