@@ -6,6 +6,8 @@ once. A task that nobody has seen costs a whole window, so it gets one to itself
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 WINDOW_US = 10_000
 """How much work a child is given ahead, in microseconds of its time."""
 MOST_TASKS = 256
@@ -25,14 +27,14 @@ class Costs:
         mean = self._mean.get(name)
         return WINDOW_US if mean is None else max(LEAST_US, int(mean))
 
-    def learn(self, name: str, run_us: int) -> None:
-        """One run took so long."""
+    def learn(self, name: str, runs_us: Sequence[int]) -> None:
+        """These runs, one after the other, took so long."""
         mean = self._mean.get(name)
         if mean is None:
-            self._mean[name] = float(run_us)
-        elif run_us > mean:
+            mean = float(runs_us[0])
+        for run_us in runs_us:
+            seen = mean + _WEIGHT * (run_us - mean)
             # Believe in slowness at once and in speed slowly: a wrong guess towards speed
             # leaves tasks waiting behind a long one.
-            self._mean[name] = max(mean + _WEIGHT * (run_us - mean), run_us / 4)
-        else:
-            self._mean[name] = mean + _WEIGHT * (run_us - mean)
+            mean = run_us / 4 if seen < run_us / 4 else seen
+        self._mean[name] = mean

@@ -222,22 +222,30 @@ class Desk:
 
     # --- ended runs ------------------------------------------------------------------------
 
-    def ended(self, done: Finished) -> None:
-        """A run has ended: its child is free of it, and the finisher has it.
+    def ended(self, *finished: Finished) -> None:
+        """Runs have ended: their children are free of them, and the finisher has them.
 
         `announce` it, once for all that ended together.
         """
-        assignment = done.assignment
-        if self.assignments.pop(assignment.slot, None) is None:
-            return
-        member = assignment.member
-        member.drop(assignment.slot)
-        member.slow = False
-        if not isinstance(done.outcome, NotBegun):
-            member.served += 1
-        if done.run_us:
-            self.costs.learn(assignment.task.task_name, done.run_us)
-        self.finished.append(done)
+        runs: dict[str, list[int]] = {}
+        for done in finished:
+            assignment = done.assignment
+            slot, member = assignment.slot, assignment.member
+            if self.assignments.pop(slot, None) is None:
+                continue
+            member.drop(slot)
+            member.slow = False
+            if type(done.outcome) is not NotBegun:
+                member.served += 1
+            if done.run_us:
+                name = assignment.task.task_name
+                if name in runs:
+                    runs[name].append(done.run_us)
+                else:
+                    runs[name] = [done.run_us]
+            self.finished.append(done)
+        for name, took in runs.items():
+            self.costs.learn(name, took)
 
     def announce(self) -> None:
         """Runs have `ended`: there is something to write, and there is room."""

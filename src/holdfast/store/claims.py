@@ -171,8 +171,13 @@ def start(begins: Sequence[Begin], *, hostname: str) -> Steps[dict[Key, Landing]
     changes = [(key, token, (pid, name)) for key, token, pid, name in begins]
     started = yield Statement("start", {"changes": Changes(changes), "hostname": hostname})
     answers = {begin.key: LOST for begin in begins}
-    for key, attempt, started_at in started:
-        answers[key] = Landing(Answer.LANDED, TaskStatus.RUNNING, attempt, started_at)
+    # Nearly all of them are at their first attempt.
+    landings: dict[tuple[int, int], Landing] = {}
+    for key, *when in started:
+        landing = landings.get(moment := tuple(when))
+        if landing is None:
+            landing = landings[moment] = Landing(Answer.LANDED, TaskStatus.RUNNING, *when)
+        answers[key] = landing
     return answers
 
 

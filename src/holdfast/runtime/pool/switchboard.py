@@ -235,7 +235,10 @@ class Switchboard:
             for assignment in list(member.hand.values()):
                 if assignment.started:
                     outcome = _after_death(assignment, member, begun, exit_code, exit_signal)
-                    self._end(assignment, outcome, orphaned=True)
+                    note, printed = self._evidence.close(assignment)
+                    self._desk.ended(
+                        Finished(assignment, outcome, note=note, printed=printed, orphaned=True)
+                    )
             self.crew.buried(member)
             self.crew.fill()
             self._desk.announce()
@@ -306,6 +309,7 @@ class Switchboard:
             # What a task printed belongs to it, so it is read before the task is let go.
             self._read_output(member)
         limit = self._desk.options.max_tasks_per_child
+        ended: list[Finished] = []
         with self._desk.lock:
             for told in message.outcomes:
                 assignment = self._desk.assignments.get(told.slot)
@@ -314,30 +318,20 @@ class Switchboard:
                 usage = NO_USAGE
                 if told.peak_memory_kb is not None or told.cpu_time_us is not None:
                     usage = Usage(told.peak_memory_kb, told.cpu_time_us)
-                committed = told.kind == "committed"
-                outcome = _outcome(told, assignment)
-                self._end(assignment, outcome, usage, told.run_us, committed=committed)
+                note, printed = self._evidence.close(assignment)
+                outcome, committed = _outcome(told, assignment), told.kind == "committed"
+                ended.append(
+                    Finished(
+                        assignment, outcome, usage, told.run_us, note, printed, False, committed
+                    )
+                )
                 if assignment.doomed is not None and member.kind == "process":
                     # It leaves after a task that it was told to end; nothing more is for it.
                     member.state = State.LEAVING
+            self._desk.ended(*ended)
             self._desk.announce()
             if (limit is not None and member.served >= limit) or member.state is State.LEAVING:
                 self.crew.retire(member)
-
-    def _end(
-        self,
-        assignment: Assignment,
-        outcome: Outcome,
-        usage: Usage = NO_USAGE,
-        run_us: int = 0,
-        *,
-        orphaned: bool = False,
-        committed: bool = False,
-    ) -> None:
-        note, printed = self._evidence.close(assignment)
-        self._desk.ended(
-            Finished(assignment, outcome, usage, run_us, note, printed, orphaned, committed)
-        )
 
     def _read_output(self, member: Member) -> None:
         # Bounded: a child that prints without end must not keep us from the others.
