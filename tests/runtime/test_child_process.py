@@ -292,7 +292,8 @@ def test_a_doomed_task_runs_its_finally_blocks(kid: Kid, tmp_path: Path) -> None
         job("noop"),
     )
     kid.say(wire.Run([before, order, after]))
-    kid.until_begun(order)
+    # Begun is not yet inside the block.
+    kid.until((tmp_path / "x").exists)
     kid.doom(order)
     found = kid.outcomes(2)
     assert found[before.slot].kind == "returned"
@@ -303,8 +304,9 @@ def test_a_doomed_task_runs_its_finally_blocks(kid: Kid, tmp_path: Path) -> None
     assert kid.board.begun() == []
 
 
-def test_a_doomed_task_may_still_return(kid: Kid) -> None:
-    order = kid.begin("refuse_to_end")
+def test_a_doomed_task_may_still_return(kid: Kid, tmp_path: Path) -> None:
+    order = kid.begin("refuse_to_end", str(tmp_path / "x"))
+    kid.until((tmp_path / "x").exists)
     kid.doom(order)
     assert kid.outcomes(1)[order.slot].result == '"survived"'
     assert kid.died().exit_code == EXIT_ENDED

@@ -169,6 +169,7 @@ def sleep(seconds: float) -> str:
 @app.task("sleep_and_clean_up")
 def sleep_and_clean_up(path: str) -> None:
     try:
+        Path(path).write_text("inside")
         time.sleep(60)
     except BaseException as error:
         Path(path).write_text(type(error).__name__)
@@ -178,8 +179,9 @@ def sleep_and_clean_up(path: str) -> None:
 
 
 @app.task("refuse_to_end")
-def refuse_to_end() -> str:
+def refuse_to_end(path: str) -> str:
     try:
+        Path(path).write_text("inside")
         time.sleep(60)
     except BaseException:  # noqa: BLE001
         return "survived"
