@@ -35,7 +35,8 @@ def test_everyone_gets_a_fair_share(store: SqliteStore, start: Start, drains: in
     batches = [int(child.hear()) for child in children]
 
     assert min(batches) >= 0.5 * sum(batches) / drains, batches
-    if drains <= 2:
+    if drains == 1:
+        # What is promised; each further one adds a commit of its own to the wait.
         assert statistics.quantiles(waits, n=100)[98] <= 0.060
 
 
