@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.fingerprint import fingerprint
+from holdfast.core.fingerprint import Fingerprinter
 
 SEND: dict[str, Any] = {
     "task_name": "resize",
@@ -14,6 +14,10 @@ SEND: dict[str, Any] = {
     "args": "[1]",
     "kwargs": "{}",
 }
+
+
+def fingerprint(*, args: str, kwargs: str, unique_key: str | None = None, **asked: Any) -> str:
+    return Fingerprinter(**asked)(args, kwargs, unique_key)
 
 
 def test_the_same_send_has_the_same_fingerprint() -> None:

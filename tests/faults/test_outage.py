@@ -13,7 +13,7 @@ import pytest
 
 from holdfast import StoreUnavailable, TaskHandle
 from tests.faults import history
-from tests.support.deadline import until
+from tests.support.deadline import passed, until
 from tests.support.postgres import PostgresServer
 from tests.support.site import Site
 from tests.support.worker import WorkerProcess, alive
@@ -34,12 +34,6 @@ def server() -> Iterator[PostgresServer]:
 def site(server: PostgresServer, tmp_path: Path) -> Iterator[Site]:
     with Site(PROGRAM, server.create_database(), tmp_path) as site:
         yield site
-
-
-def passed(seconds: float) -> None:
-    """Wait for a stretch of time that is itself the point of a test."""
-    end = time.monotonic() + seconds
-    until(lambda: time.monotonic() > end, within=seconds + 5)
 
 
 def lines_about_the_outage(worker: WorkerProcess) -> int:

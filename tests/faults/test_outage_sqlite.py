@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.deadline import until
+from tests.support.deadline import passed, until
 from tests.support.site import Site
 
 PROGRAM = "tests.faults.programs.load"
@@ -22,12 +22,6 @@ LEASE = 2.0
 def site(tmp_path: Path) -> Iterator[Site]:
     with Site(PROGRAM, f"sqlite:///{tmp_path}/tasks.db", tmp_path) as site:
         yield site
-
-
-def passed(seconds: float) -> None:
-    """Wait for a stretch of time that is itself the point of a test."""
-    end = time.monotonic() + seconds
-    until(lambda: time.monotonic() > end, within=seconds + 5)
 
 
 def test_a_full_disk(site: Site, tmp_path: Path) -> None:

@@ -19,3 +19,9 @@ def until(condition: Callable[[], T], *, within: float = 20.0, what: str = "") -
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {within:g} s: {what or condition}")
         time.sleep(0.005)
+
+
+def passed(seconds: float) -> None:
+    """Wait for a stretch of time that is itself the point of a test."""
+    end = time.monotonic() + seconds
+    until(lambda: time.monotonic() > end, within=seconds + 5)

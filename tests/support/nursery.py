@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -131,7 +131,9 @@ class Kid:
         self.pid = nursery.hear(wire.Forked, lambda m: m.child == number).pid
 
     def say(self, *messages: Message) -> None:
-        self.sock.sendall(b"".join(map(wire.frame, messages)))
+        """Like a member of the crew: to one who is dead in vain, and without complaint."""
+        with suppress(OSError):
+            self.sock.sendall(b"".join(map(wire.frame, messages)))
 
     def serve(self, desk: RelayDesk) -> None:
         """Let the child's code use a store, whenever this test listens to the child."""

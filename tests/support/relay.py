@@ -35,4 +35,5 @@ class Relay:
         self.ears.wake()
         assert self._loop.join(5)
         self.ears.close()
-        assert not self.failures
+        if self.failures:
+            raise self.failures[0]

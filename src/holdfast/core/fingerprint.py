@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from holdfast.core.payload import to_json
 
-__all__ = ["Fingerprinter", "fingerprint"]
+__all__ = ["Fingerprinter"]
 
 
 class Fingerprinter:
@@ -48,35 +48,3 @@ class Fingerprinter:
         arguments = to_json((args, kwargs))[1:-1]
         key = "null" if unique_key is None else to_json(unique_key)
         return sha256(f"{self._head},{arguments},{self._tail},{key}]".encode()).hexdigest()
-
-
-def fingerprint(
-    *,
-    task_name: str,
-    version: int,
-    queue_name: str,
-    priority: int,
-    args: str,
-    kwargs: str,
-    delay_us: int | None = None,
-    run_at: int | None = None,
-    good_until: int | None = None,
-    good_for_us: int | None = None,
-    task_options: str | None = None,
-    tags: str | None = None,
-    unique_key: str | None = None,
-) -> str:
-    """The digest of a single send."""
-    digest = Fingerprinter(
-        task_name=task_name,
-        version=version,
-        queue_name=queue_name,
-        priority=priority,
-        delay_us=delay_us,
-        run_at=run_at,
-        good_until=good_until,
-        good_for_us=good_for_us,
-        task_options=task_options,
-        tags=tags,
-    )
-    return digest(args, kwargs, unique_key)

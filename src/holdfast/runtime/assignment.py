@@ -38,25 +38,29 @@ class Assignment:
 
     def job(self) -> Job:
         """What the child is told."""
-        task = self.task
-        return Job(
-            self.slot,
-            task.id,
-            task.task_name,
-            task.version,
-            task.queue_name,
-            task.args,
-            task.kwargs,
-            self.attempt,
-            task.retry_count,
-            task.task_options,
-            task.parent_id,
-            task.root_id,
-            task.workflow_id,
-            task.trace_context,
-            task.key,
-            task.token,
-        )
+        return job_of(self.task, self.slot, self.attempt)
+
+
+def job_of(task: ClaimedTask, slot: int, attempt: int) -> Job:
+    """A claimed task, as those who run it know it."""
+    return Job(
+        slot,
+        task.id,
+        task.task_name,
+        task.version,
+        task.queue_name,
+        task.args,
+        task.kwargs,
+        attempt,
+        task.retry_count,
+        task.task_options,
+        task.parent_id,
+        task.root_id,
+        task.workflow_id,
+        task.trace_context,
+        task.key,
+        task.token,
+    )
 
 
 class Finished(NamedTuple):

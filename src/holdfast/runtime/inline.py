@@ -24,6 +24,7 @@ from holdfast.core.policy import Policy
 from holdfast.core.records import Answer, ClaimedTask
 from holdfast.runtime import hooks
 from holdfast.runtime.application import Application
+from holdfast.runtime.assignment import job_of
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.pool import child_run
 from holdfast.runtime.pool.child_run import Plan, Verdict
@@ -118,7 +119,7 @@ class Inline:
         started = self.store.run(claims.start([begin], hostname=socket.gethostname()))[task.key]
         if started.answer is not Answer.LANDED:
             return 0
-        job = _job(task, started.attempt or 0)
+        job = job_of(task, 1, started.attempt or 0)
         plan = self._plans[task.task_name, task.version]
         context = TaskContext(self, plan.definition, job, monotonic_ns())
         self._running = task
@@ -147,27 +148,6 @@ class Inline:
             change = decide(task, outcome, policy, random.random)
             ending = Ending(task.key, task.token, change, os.getpid(), self._worker_id)
             self.store.attempt(lambda: finish.finish([], [ending]))
-
-
-def _job(task: ClaimedTask, attempt: int) -> Job:
-    return Job(
-        1,
-        task.id,
-        task.task_name,
-        task.version,
-        task.queue_name,
-        task.args,
-        task.kwargs,
-        attempt,
-        task.retry_count,
-        task.task_options,
-        task.parent_id,
-        task.root_id,
-        task.workflow_id,
-        task.trace_context,
-        task.key,
-        task.token,
-    )
 
 
 def _perform(plan: Plan, job: Job, context: TaskContext) -> Verdict:

@@ -95,7 +95,7 @@ def claim(
             "known": Texts(known),
             "wanted": min(wanted, MAX_TASKS_PER_LEASE),
             "lease_us": lease_us,
-            **_after(after),
+            **behind(after),
         },
     )
     tasks = [rows.claimed(row, token) for row in found]
@@ -150,14 +150,15 @@ def turn(
 @reads
 def horizon(queue: str, after: Position = HEAD) -> Steps[Position | None]:
     """Where a claim that started at `after` stopped looking; None if it saw the whole queue."""
-    found = yield Statement("claim_horizon", {"queue_name": queue, **_after(after)})
+    found = yield Statement("claim_horizon", {"queue_name": queue, **behind(after)})
     if not found:
         return None
     priority, enqueued_at, id = found[0]
     return Position(priority, enqueued_at, rows.uuid(id))
 
 
-def _after(position: Position) -> dict[str, object]:
+def behind(position: Position) -> dict[str, object]:
+    """The parameters of a statement that looks into a queue from a position on."""
     return {
         "after_priority": position.priority,
         "after_enqueued_at": At(position.enqueued_at),

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-from uuid import UUID
 
 from holdfast.core.errors import Blame, ConfigError, TaskNotFound, UpstreamEnded
+from holdfast.core.identity import as_text, as_uuid
 from holdfast.core.records import On, Submission
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
@@ -82,13 +82,13 @@ def _edges(s: Submission) -> dict[bytes, On]:
         on = edges.setdefault(edge.parent_id, edge.on)
         if on != edge.on:
             raise ConfigError(
-                f"task {_name(s.id)} waits for task {_name(edge.parent_id)} twice, on {on} and on "
-                f"{edge.on}: say once on what",
+                f"task {as_text(s.id)} waits for task {as_text(edge.parent_id)} twice, on {on} "
+                f"and on {edge.on}: say once on what",
                 option="depends_on",
             )
     if s.deps_needed is not None and not 1 <= s.deps_needed <= len(edges):
         raise ConfigError(
-            f"task {_name(s.id)} needs {s.deps_needed} of the {len(edges)} tasks it waits for: "
+            f"task {as_text(s.id)} needs {s.deps_needed} of the {len(edges)} tasks it waits for: "
             f"give a number from 1 to {len(edges)}",
             option="depends_on",
         )
@@ -102,8 +102,8 @@ def _check_parents(s: Submission, workflows: dict[bytes, bytes | None]) -> None:
             raise TaskNotFound(edge.parent_id, needed_by=s.id)
         if s.workflow_id is None or workflows[edge.parent_id] != s.workflow_id:
             raise ConfigError(
-                f"task {_name(s.id)} cannot wait for task {_name(edge.parent_id)}: they are not "
-                "steps of one workflow",
+                f"task {as_text(s.id)} cannot wait for task {as_text(edge.parent_id)}: they are "
+                "not steps of one workflow",
                 option="depends_on",
             )
 
@@ -114,14 +114,10 @@ def _check_order(graph: dict[bytes, dict[bytes, On]]) -> None:
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        names = " → ".join(map(_name, reversed(error.args[1])))
+        names = " → ".join(map(as_text, reversed(error.args[1])))
         raise ConfigError(
             f"tasks that wait for each other would never run: {names}", option="depends_on"
         ) from None
-
-
-def _name(id: bytes) -> str:
-    return str(UUID(bytes=id))
 
 
 def ended_steps(found: Rows, *, id: int, status: int, workflow_id: int) -> list[Ended]:
@@ -351,5 +347,5 @@ def refuse(stuck: set[bytes]) -> Steps[None]:
         child = min(stuck)
         raise UpstreamEnded(child, statuses[child], refused=stuck)
     child, parent, row = min(edges, key=helpful)
-    blame = Blame(UUID(bytes=parent), row[4], TaskStatus(row[1]), row[5])
+    blame = Blame(as_uuid(parent), row[4], TaskStatus(row[1]), row[5])
     raise UpstreamEnded(child, statuses[child], blame, refused=stuck)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from holdfast.core.records import HEAD, Position
 from holdfast.store import rows
-from holdfast.store.claims import known_name
+from holdfast.store.claims import behind, known_name
 from holdfast.store.dependents import ended_steps, resolve
 from holdfast.store.endings import DROPPED, EXPIRED
 from holdfast.store.op import (
@@ -96,10 +96,8 @@ def drop(
             "queue_name": queue,
             "known": Texts(known),
             "before": At(before),
-            "after_priority": after.priority,
-            "after_enqueued_at": At(after.enqueued_at),
-            "after_id": after.id,
             "batch": batch,
+            **behind(after),
         },
     )
     if not unknown:

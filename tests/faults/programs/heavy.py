@@ -31,6 +31,7 @@ def weigh() -> int:
 
 @app.task("ticks")
 def count_ticks() -> bool:
-    before = ticks
-    time.sleep(0.1)
+    before, deadline = ticks, time.monotonic() + 20
+    while ticks == before and time.monotonic() < deadline:
+        time.sleep(0.01)
     return ticks > before

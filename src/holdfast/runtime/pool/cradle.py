@@ -54,7 +54,11 @@ class Template:
             try:
                 data = self.sock.recv(256 * 1024)
             except TimeoutError:
-                raise AppBroken(f"the application was not imported in {patience:g} s", 2) from None
+                raise AppBroken(
+                    f"the application was not imported in {patience:g} s: "
+                    "does a module wait for something while it is imported?",
+                    2,
+                ) from None
             if not data:
                 raise AppBroken(_ended(self.process.wait()), 2)
             for message in self.reader.feed(data):

@@ -145,7 +145,11 @@ class Crew:
             for pid in pids:
                 lifeline.kill_group(pid)
         if not witness.wait(_LAST_PATIENCE):
-            log.error("a child has not ended though it was killed: the kernel holds on to it")
+            log.error(
+                "of the processes %s some have not ended though they were killed: the kernel holds "
+                "on to them (a file system that does not answer?)",
+                ", ".join(map(str, pids)),
+            )
 
 
 def _enlarge(pipe: int) -> None:
