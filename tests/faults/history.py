@@ -69,7 +69,10 @@ class Kill:
     """The children that died."""
     whole: bool
     """The supervisor too, so that only the lease tells."""
+    began: float
+    """Just before the first of them was killed."""
     wall: float = field(default_factory=time.time)
+    """When all of them had been."""
 
 
 def watch(site: Site) -> None:
@@ -150,7 +153,8 @@ def _cause(attempt: Attempt, kills: Sequence[Kill]) -> Kill:
         if (
             kill.worker_id == attempt.worker_id
             and attempt.worker_pid in kill.pids
-            and attempt.started_at.timestamp() <= kill.wall <= attempt.finished_at.timestamp()
+            and attempt.started_at.timestamp() <= kill.wall
+            and kill.began <= attempt.finished_at.timestamp()
         ):
             return kill
     raise AssertionError(f"no kill explains {attempt}")

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import signal
+import time
 from functools import partial
 from typing import Any
 
@@ -44,28 +45,29 @@ class Storm:
         worker = self.workers[turn]
         family = worker.descendants()
         self._seen |= family | {worker.pid}
+        began = time.time()
         match self._draw.choice(["child", "supervisor", "tree"]):
             case "child":
                 # The template is the eldest.
                 victim = self._draw.choice(sorted(family)[1:])
                 os.kill(victim, signal.SIGKILL)
-                self._note(worker, {victim}, whole=False)
+                self._note(began, worker, {victim}, whole=False)
             case "supervisor":
                 worker.kill()
-                self._note(worker, family, whole=True)
+                self._note(began, worker, family, whole=True)
                 until(lambda: not any(map(alive, family)), within=1, what="its children to die")
                 self.workers[turn] = self._start()
             case _:
                 for pid in (worker.pid, *family):
                     _kill(pid)
-                self._note(worker, family, whole=True)
+                self._note(began, worker, family, whole=True)
                 worker.wait()
                 self.workers[turn] = self._start()
 
-    def _note(self, worker: WorkerProcess, pids: set[int], *, whole: bool) -> None:
+    def _note(self, began: float, worker: WorkerProcess, pids: set[int], *, whole: bool) -> None:
         found = re.search(r"worker ([0-9a-f]{16}) is at work", worker.said)
         assert found is not None
-        self.kills.append(Kill(found[1], frozenset(pids), whole))
+        self.kills.append(Kill(found[1], frozenset(pids), whole, began))
 
     def calm(self) -> None:
         """Stop the workers; nothing of them, or of those that were killed, is left."""

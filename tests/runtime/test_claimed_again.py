@@ -5,72 +5,26 @@ It was taken from it unnoticed: cancelled and resubmitted, or its lease was lost
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
 from holdfast.core.ending import Failed, Outcome, Returned
-from holdfast.core.policy import Policy
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
-from holdfast.runtime import board
-from holdfast.runtime.assignment import Assignment, Finished
-from holdfast.runtime.board import Board
 from holdfast.runtime.claimer import Claimer
 from holdfast.runtime.criers import Criers
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.finisher import Finisher
-from holdfast.runtime.options import QueueChoice, WorkerOptions
+from holdfast.runtime.options import QueueChoice
 from holdfast.runtime.outage import Outage
-from holdfast.runtime.pool.member import Member, State
 from holdfast.runtime.source import sources
-from holdfast.runtime.wire import Job, KnownTask, Reader, ToChild
+from holdfast.runtime.starter import Starter
 from holdfast.store import operate
+from tests.support.hands import KNOWN, Hands
 from tests.support.stores import Lab, on_each_engine
-from tests.support.verbs import BOOM, HOST, PID, QUEUE, TASK, WORKER
-
-LANES = 4
-KNOWN = [KnownTask(TASK, 1, QUEUE, "thread", None, None)]
-
-
-class Hands:
-    """A desk with one child, of which only the socket is there."""
-
-    def __init__(self, undo: ExitStack) -> None:
-        ours, self._theirs = socket.socketpair()
-        self._theirs.setblocking(False)
-        memory = board.create(LANES)
-        self.member = Member(
-            1, "thread", LANES, ours, Board(memory, LANES), -1, bytes(16), lambda member: None
-        )
-        os.close(memory)
-        undo.callback(self._theirs.close)
-        undo.callback(self.member.close)
-        self.member.pid = PID
-        self.member.state = State.READY
-        self.desk = Desk(WorkerOptions(), KNOWN)
-        self.desk.members[1] = self.member
-        self._reader = Reader(ToChild)
-
-    def told(self) -> list[Job]:
-        """What the child was told to run."""
-        try:
-            data = self._theirs.recv(1_000_000)
-        except BlockingIOError:
-            return []
-        return [job for run in self._reader.feed(data) for job in run.jobs]
-
-    def ended(self, task: ClaimedTask, outcome: Outcome) -> None:
-        """The child has run this task, which was claimed and started, to this end."""
-        slot = len(self.desk.finished) + 1
-        assignment = Assignment(slot, task, Policy(), self.member, 0, started=True)
-        self.desk.claimed([task])
-        self.desk.assignments[slot] = assignment
-        self.member.take(assignment, alone=False)
-        self.desk.ended(Finished(assignment, outcome))
+from tests.support.verbs import BOOM, HOST, QUEUE, WORKER
 
 
 @pytest.fixture
@@ -88,8 +42,7 @@ def claimer(lab: Lab, desk: Desk) -> Claimer:
 def test_it_is_begun_once_and_under_the_newer_claim(lab: Lab, hands: Hands) -> None:
     """The very turn that would start the older claim makes the newer one."""
     old, other = lab.claimed(), lab.claimed()
-    hands.desk.claimed([old, other])
-    hands.desk.hold([old, other])
+    hands.hold(old, other)
     lab.cancel(old.id)
     lab.run(operate.resubmit([old.id]))
     claimer(lab, hands.desk).tick()
@@ -107,13 +60,27 @@ def test_it_is_begun_once_and_under_the_newer_claim(lab: Lab, hands: Hands) -> N
 @on_each_engine
 def test_one_that_is_gone_and_not_claimed_again_is_forgotten(lab: Lab, hands: Hands) -> None:
     old = lab.claimed()
-    hands.desk.claimed([old])
-    hands.desk.hold([old])
+    hands.hold(old)
     lab.cancel(old.id)
     claimer(lab, hands.desk).tick()
     assert hands.told() == []
     assert hands.desk.is_idle
     assert hands.desk.spent == {old.token}
+
+
+@on_each_engine
+def test_a_starter_begins_what_is_still_ours(lab: Lab, hands: Hands) -> None:
+    """It knows nothing of the newer claim, which a claimer makes at the same time."""
+    old, other = lab.claimed(), lab.claimed()
+    hands.hold(old, other)
+    lab.cancel(old.id)
+    lab.run(operate.resubmit([old.id]))
+    Starter(lab.store, hands.desk, Outage(1.0), hostname=HOST).tick()
+    (told,) = hands.told()
+    assert (told.id, told.token, told.attempt) == (other.id, other.token, 1)
+    assert hands.desk.tokens == {other.token: 1}
+    assert hands.desk.spent == {old.token}
+    assert lab.statuses([old.id, other.id]) == [TaskStatus.PENDING, TaskStatus.RUNNING]
 
 
 @on_each_engine

@@ -46,8 +46,8 @@ def make_member() -> Iterator[MakeMember]:
 
 def assignment(slot: int, member: Member, cost_us: int) -> Assignment:
     task = ClaimedTask(
-        slot, bytes(16), bytes(16), "t", 1, "q", 50, 0, "[]", "{}", None, 0, 0, 0, 0, None, 0,
-        None, None, None, None,
+        slot, bytes(16), "t", 1, "q", 50, 0, "[]", "{}", None, 0, 0, 0, 0, None,
+        None, None, None, None, bytes(16),
     )  # fmt: skip
     return Assignment(slot, task, Policy(), member, cost_us)
 
@@ -103,3 +103,10 @@ def test_children_that_take_nothing_are_none(make_member: MakeMember) -> None:
     openings = Openings([leaving, stuck])
     assert not openings
     assert openings.find(SHORT, False) is None
+
+
+def test_a_start_is_due_when_a_child_is_half_through(make_member: MakeMember) -> None:
+    busy = make_member(1, WINDOW_US // 2, SHORT)
+    assert not Openings([busy]).is_due
+    assert Openings([busy, make_member(2, WINDOW_US // 2)]).is_due
+    assert not Openings([]).is_due

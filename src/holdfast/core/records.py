@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from holdfast.core.status import AttemptOutcome, TaskStatus
 
 OnConflict: TypeAlias = Literal["return", "replace", "debounce", "raise"]
@@ -83,14 +85,13 @@ class Submitted(NamedTuple):
     answer: SubmitAnswer
 
 
-class ClaimedTask(NamedTuple):
+class ClaimedTask(Struct, frozen=True, gc=False):
     """One task of a claim, with all that running it and deciding about it needs.
 
-    A worker makes thousands of these a second; a tuple is made in a third of the time.
+    A worker makes thousands of these a second; a struct is made in C, in a third of the time.
     """
 
     key: bytes | int
-    token: bytes
     id: bytes
     task_name: str
     version: int
@@ -105,11 +106,11 @@ class ClaimedTask(NamedTuple):
     max_retries: int
     crash_count: int
     good_until: int | None
-    created_at: int
     parent_id: bytes | None
     root_id: bytes | None
     workflow_id: bytes | None
     trace_context: str | None
+    token: bytes
 
 
 class Position(NamedTuple):
@@ -165,7 +166,7 @@ LOST = Landing(Answer.LOST)
 BUSY = Landing(Answer.BUSY)
 
 
-class Usage(NamedTuple):
+class Usage(Struct, frozen=True, gc=False):
     """What one attempt cost."""
 
     peak_memory_kb: int | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from holdfast.core.outcome import Outcome
 from holdfast.core.policy import Policy
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from holdfast.runtime.pool.member import Member
 
 
-@dataclass(slots=True, eq=False)
-class Assignment:
+class Assignment(Struct, eq=False):
     """Changes under the desk's lock only."""
 
     slot: int
@@ -63,7 +63,7 @@ def job_of(task: ClaimedTask, slot: int, attempt: int) -> Job:
     )
 
 
-class Finished(NamedTuple):
+class Finished(Struct, frozen=True, gc=False):
     """A run that has ended and is not yet written."""
 
     assignment: Assignment

@@ -4,8 +4,8 @@ Invariant: a task is handed to a child only after its start is durable, and ever
 was claimed is started, released, or left to its lease.
 
 One turn is one transaction. When children are idle it claims and starts at once; under load
-it starts the batch that was claimed by the turn before and claims the next one, so that
-children never wait for a commit.
+it claims the next batch while the last one is started, so that children never wait for a
+commit: by the starter, or in the same transaction where there is none.
 
 Failure: a turn that raised is undone here; if its commit may have landed, the tasks it
 could have touched are given back (`give_up`) before anything else is tried with them.
@@ -16,24 +16,23 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.lifecycle import Verb
-from holdfast.core.outcome import Change, NotBegun
-from holdfast.core.records import Answer, ClaimedTask, Position
+from holdfast.core.outcome import Change
+from holdfast.core.records import ClaimedTask, Position
 from holdfast.core.status import TaskStatus
-from holdfast.runtime.assignment import Assignment, Finished
+from holdfast.runtime.assignment import Assignment
 from holdfast.runtime.desk import Desk
+from holdfast.runtime.doubts import Doubts
 from holdfast.runtime.options import MAX_BATCH
 from holdfast.runtime.outage import Outage
-from holdfast.runtime.pool.member import Member, State
 from holdfast.runtime.source import Source, in_turn
-from holdfast.runtime.wire import Run
-from holdfast.store import claims, leases
+from holdfast.runtime.starter import Orders, begins
+from holdfast.store import claims
 from holdfast.store.claims import Begin, Hold, Request, Turn
 from holdfast.store.protocol import Store
 
@@ -47,6 +46,8 @@ class _Plan:
     begins: list[Assignment]
     source: Source | None = None
     request: Request | None = None
+    may_begin: bool = False
+    """Whether some of what is claimed may be given to a child at once."""
 
 
 class Claimer:
@@ -63,6 +64,7 @@ class Claimer:
         *,
         worker_id: str,
         hostname: str,
+        has_starter: bool = False,
     ) -> None:
         self._store = store
         self._desk = desk
@@ -70,8 +72,10 @@ class Claimer:
         self._outage = outage
         self._worker_id = worker_id
         self._hostname = hostname
+        self._has_starter = has_starter
+        """Whether somebody else starts what was claimed and could not begin at once."""
         self._poll_at = 0.0
-        self._doubtful: list[tuple[bytes, list[ClaimedTask] | None]] = []
+        self._doubts = Doubts(store, desk, outage)
 
     def rung(self, queues: frozenset[str]) -> None:
         """A hint: look into these queues (all of them if it does not say)."""
@@ -96,7 +100,7 @@ class Claimer:
 
     def tick(self) -> float:
         """Wait until there is something to do, then do one turn of it."""
-        if self._doubtful and not self._settle_doubts():
+        if not self._doubts.settle():
             return 0.0
         self._release_stale()
         with self._desk.lock:
@@ -120,7 +124,7 @@ class Claimer:
             for source in self._sources:
                 source.rung()
             self._desk.paused.clear()
-        plan = _Plan(self._desk.fit_held())
+        plan = _Plan([] if self._has_starter else self._desk.fit_held())
         if self._desk.accepting and not self._outage.is_on:
             self._choose(plan, now)
         return plan if plan.begins or plan.request is not None else None
@@ -137,6 +141,10 @@ class Claimer:
             if wanted <= 0:
                 continue
             plan.source = source
+            # One commit less makes a lone task quick; with more to come, it is quicker to claim
+            # the next batch while the starter starts this one.
+            pipelined = self._has_starter and source.is_deep
+            plan.may_begin = not pipelined and self._desk.may_begin(source.kind)
             plan.request = Request(
                 os.urandom(16),
                 self._worker_id,
@@ -156,17 +164,17 @@ class Claimer:
             with self._desk.lock:
                 self._desk.put_back(at_once)
                 # Room that came up since must not let them pass those that were there before.
-                waits = any(self._desk.kind(task) == kind for task, _ in self._desk.held)
-                at_once[:], _ = self._desk.fit(() if waits else tasks)
-                return [_begin(assignment) for assignment in at_once]
+                may_begin = kind is not None and self._desk.may_begin(kind)
+                at_once[:], _ = self._desk.fit(tasks if may_begin else ())
+                return begins(at_once)
 
         try:
             done = self._store.run(
                 claims.turn(
-                    [_begin(assignment) for assignment in plan.begins],
+                    begins(plan.begins),
                     plan.request,
                     hostname=self._hostname,
-                    begin_now=begin_now,
+                    begin_now=begin_now if plan.may_begin else None,
                 )
             )
         except StoreUnavailable as error:
@@ -179,40 +187,24 @@ class Claimer:
         horizon: Position | None = None
         request = plan.request
         short = request is not None and len(done.claimed) < request.wanted
-        if request is not None and short and plan.source is not None:
+        if request is not None and short:
             horizon = self._horizon(request)
-        orders: dict[Member, list[Assignment]] = defaultdict(list)
         with self._desk.lock:
-            now = monotonic()
             self._desk.claimed(done.claimed)
-            newest = {task.key: task.token for task in done.claimed} if plan.begins else {}
-            for assignment in (*plan.begins, *at_once):
-                key, token = assignment.task.key, assignment.task.token
-                landing = done.started[key]
-                if landing.answer is not Answer.LANDED or newest.get(key, token) != token:
-                    # Cancelled in between, or the lease is gone: there is nothing to run. (It may
-                    # have been claimed again by this very turn, whose start is not this one's.)
-                    self._desk.forget(self._desk.put_back([assignment]))
-                    continue
-                assignment.attempt = landing.attempt or 0
-                assignment.started = True
-                assignment.given_at = assignment.beat_at = now
-                if assignment.member.state is State.DEAD:
-                    self._desk.ended(Finished(assignment, NotBegun()))
-                    self._desk.announce()
-                else:
-                    orders[assignment.member].append(assignment)
-            begun = {assignment.task.key for assignment in at_once}
-            self._desk.hold(task for task in done.claimed if task.key not in begun)
-            if plan.source is not None and request is not None:
+            orders = [
+                Orders(self._desk, plan.begins, done.started),
+                Orders(self._desk, at_once, done.begun),
+            ]
+            self._desk.hold(task for task in done.claimed if task.key not in done.begun)
+            if plan.source is not None:
                 if short:
                     plan.source.short(horizon, monotonic())
                 elif done.claimed:
                     task = done.claimed[-1]
                     last = Position(task.priority, task.enqueued_at, task.id)
                     plan.source.found(last, monotonic())
-        for member, given in orders.items():
-            member.say(Run([assignment.job() for assignment in given]))
+        for order in orders:
+            order.send()
 
     def _horizon(self, request: Request) -> Position | None:
         try:
@@ -228,28 +220,10 @@ class Claimer:
             if not error.commit_unknown:
                 self._desk.hold(tasks)
         if error.commit_unknown:
-            self._doubt(tasks)
+            self._doubts.of_tasks(tasks)
             if plan.request is not None:
-                self._doubtful.append((plan.request.token, None))
+                self._doubts.of_claim(plan.request.token)
         self._outage.wait()
-
-    def _settle_doubts(self) -> bool:
-        """Undo what may have landed unseen; False while the store cannot be asked."""
-        while self._doubtful:
-            token, tasks = self._doubtful[-1]
-            keys = None if tasks is None else [task.key for task in tasks]
-            try:
-                self._store.run(leases.give_up(token, _INTERRUPTED, keys=keys))
-            except StoreUnavailable as error:
-                self._outage.noted(error)
-                self._outage.wait()
-                return False
-            self._outage.over()
-            self._doubtful.pop()
-            if tasks is not None:
-                with self._desk.lock:
-                    self._desk.forget(tasks)
-        return True
 
     def _release_stale(self) -> None:
         with self._desk.lock:
@@ -268,19 +242,7 @@ class Claimer:
             )
         except StoreUnavailable as error:
             self._outage.noted(error)
-            self._doubt(tasks)
+            self._doubts.of_tasks(tasks)
             return
         with self._desk.lock:
             self._desk.forget(tasks)
-
-    def _doubt(self, tasks: Sequence[ClaimedTask]) -> None:
-        """What became of these tasks is not known; find out before anything else."""
-        by_token: dict[bytes, list[ClaimedTask]] = defaultdict(list)
-        for task in tasks:
-            by_token[task.token].append(task)
-        self._doubtful += by_token.items()
-
-
-def _begin(assignment: Assignment) -> Begin:
-    task, member = assignment.task, assignment.member
-    return Begin(task.key, task.token, member.pid or 0, member.name)

@@ -6,6 +6,7 @@ once. A task that nobody has seen costs a whole window, so it gets one to itself
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 WINDOW_US = 10_000
@@ -14,6 +15,9 @@ MOST_TASKS = 256
 LEAST_US = WINDOW_US // MOST_TASKS
 """No task is thought to cost less, or a window would hold too many."""
 _WEIGHT = 0.2
+_TRUST = 8
+"""A window holds at most so many times the runs that its guess is made of: the first runs of a
+task may have been lucky."""
 
 
 class Costs:
@@ -21,14 +25,18 @@ class Costs:
 
     def __init__(self) -> None:
         self._mean: dict[str, float] = {}
+        self._seen: Counter[str] = Counter()
 
     def of(self, name: str) -> int:
         """The expected cost of one run in µs, never so little that a window overflows."""
         mean = self._mean.get(name)
-        return WINDOW_US if mean is None else max(LEAST_US, int(mean))
+        if mean is None:
+            return WINDOW_US
+        return max(LEAST_US, WINDOW_US // (_TRUST * self._seen[name]), int(mean))
 
     def learn(self, name: str, runs_us: Sequence[int]) -> None:
         """These runs, one after the other, took so long."""
+        self._seen[name] += len(runs_us)
         mean = self._mean.get(name)
         if mean is None:
             mean = float(runs_us[0])
@@ -38,3 +46,25 @@ class Costs:
             # leaves tasks waiting behind a long one.
             mean = run_us / 4 if seen < run_us / 4 else seen
         self._mean[name] = mean
+
+
+class Mix:
+    """Which tasks are being claimed, those of late counting most."""
+
+    def __init__(self) -> None:
+        self._shares: dict[str, float] = {}
+
+    def add(self, name: str, count: int) -> None:
+        """So many of this name were claimed."""
+        kept = 0.9**count
+        shares = {other: share * kept for other, share in self._shares.items()}
+        shares[name] = shares.get(name, 0.0) + 1.0 - kept
+        # What has not been claimed for long tells nothing about what will be.
+        self._shares = {other: share for other, share in shares.items() if share > 0.001}
+
+    def typical(self, costs: Costs) -> float:
+        """What the next tasks will cost on average, as far as can be told."""
+        if not self._shares:
+            return float(WINDOW_US)
+        weighed = sum(share * costs.of(name) for name, share in self._shares.items())
+        return weighed / sum(self._shares.values())

@@ -4,9 +4,10 @@ Owns the supervisor's memory: children and what each holds, claimed tasks that w
 child, ended runs that wait to be written, and how many tasks each lease token still covers.
 Every thread of the supervisor meets the others here and nowhere else.
 
-Two conditions. `work` is for the claimer: notified by everything that can make a claim or a
-start possible (room, a hint, the poll, a stop). `outcomes` is for the finisher. Whatever
-changes state so that a wait could end must notify: a missed one is a second of silence.
+Three conditions. `work` is for the claimer: notified by everything that can make a claim or a
+start possible (room, a hint, the poll, a stop). `room` is for the starter, `outcomes` for the
+finisher. Whatever changes state so that a wait could end must notify: a missed one is a second
+of silence.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable, Sequence
 from operator import attrgetter
 from time import monotonic
@@ -25,7 +26,7 @@ from holdfast.core.outcome import NotBegun
 from holdfast.core.policy import Policy
 from holdfast.core.records import ClaimedTask
 from holdfast.runtime.assignment import Assignment, Finished
-from holdfast.runtime.costs import WINDOW_US, Costs
+from holdfast.runtime.costs import WINDOW_US, Costs, Mix
 from holdfast.runtime.openings import Openings
 from holdfast.runtime.options import MAX_BATCH, WorkerOptions
 from holdfast.runtime.pool.member import Member, State
@@ -36,10 +37,8 @@ log = logging.getLogger("holdfast.worker")
 
 T = TypeVar("T", bound=Hashable)
 
-_TOKEN = attrgetter("token")
-_NAME = attrgetter("task_name")
-_QUEUE = attrgetter("queue_name")
-_NAME_AND_VERSION = attrgetter("task_name", "version")
+_ALIKE = attrgetter("token", "queue_name", "task_name", "version")
+"""Most tasks of a batch are alike in this, so they are counted together."""
 
 HELD_FOR = 1.0
 """Seconds after which a claimed task that found no child goes back to its queue."""
@@ -52,11 +51,14 @@ class Desk:
         self.options = options
         self.lock = threading.Lock()
         self.work = threading.Condition(self.lock)
+        self.room = threading.Condition(self.lock)
         self.outcomes = threading.Condition(self.lock)
         self.members: dict[int, Member] = {}
         self.assignments: dict[int, Assignment] = {}
         self.held: deque[tuple[ClaimedTask, float]] = deque()
         self.finished: deque[Finished] = deque()
+        self.writing: Sequence[Finished] = ()
+        """Ended runs that the finisher is writing at this moment."""
         self.tokens: Counter[bytes] = Counter()
         self.spent: set[bytes] = set()
         """Tokens whose tasks have all ended durably: their lease rows can go."""
@@ -65,9 +67,12 @@ class Desk:
         self.paused: set[str] = set()
         """Queues that were paused a moment ago: what is held of them goes back at once."""
         self._known = {(task.name, task.version): task for task in tasks}
+        kinds = {task.kind for task in tasks}
+        self._only_kind = kinds.pop() if len(kinds) == 1 else None
+        """The kind of all known tasks, where they are of one."""
         self._by_name: Counter[str] = Counter()
         self._by_queue: Counter[str] = Counter()
-        self._typical: dict[Kind, float] = {}
+        self._mixes = {kind: Mix() for kind in KINDS}
         self._next_slot = 1
 
     # --- claimed tasks ---------------------------------------------------------------------
@@ -83,19 +88,17 @@ class Desk:
         if outlived:
             self.held = deque(entry for entry in self.held if entry[0].key not in again)
             self.forget(outlived)
-        self.tokens.update(map(_TOKEN, tasks))
-        self._by_name.update(map(_NAME, tasks))
-        self._by_queue.update(map(_QUEUE, tasks))
-        for (name, version), count in Counter(map(_NAME_AND_VERSION, tasks)).items():
-            kind, cost = self._kind_of(name, version), self.costs.of(name)
-            typical = self._typical.get(kind, cost)
-            # As if each of them had moved it by a tenth.
-            self._typical[kind] = cost + 0.9**count * (typical - cost)
+        for (token, queue, name, version), count in Counter(map(_ALIKE, tasks)).items():
+            self.tokens[token] += count
+            self._by_queue[queue] += count
+            self._by_name[name] += count
+            self._mixes[self._kind_of(name, version)].add(name, count)
 
     def hold(self, tasks: Iterable[ClaimedTask]) -> None:
         """Keep claimed tasks until a child has room."""
         now = monotonic()
-        self.held.extend((task, now) for task in tasks)
+        self.held.extend([(task, now) for task in tasks])
+        self.room.notify()
 
     def fit(self, tasks: Iterable[ClaimedTask]) -> tuple[list[Assignment], list[ClaimedTask]]:
         """Give tasks to children that have room, in order; the given, and the rest."""
@@ -110,15 +113,22 @@ class Desk:
                 given.append(assignment)
         return given, rest
 
+    def may_begin(self, kind: Kind) -> bool:
+        """Whether a task of this kind that was claimed now could be given to a child at once."""
+        return bool(self._openings()[kind]) and not self._held_of(kind)
+
     def fit_held(self) -> list[Assignment]:
         """Give held tasks to children that have room now."""
         given: list[Assignment] = []
         passed: list[tuple[ClaimedTask, float]] = []
         openings = self._openings() if self.held else {}
-        has_room = any(openings.values())
+        # A start costs nearly the same for few as for many: it is worth it when a child will
+        # soon have nothing to do.
+        has_room = any(opening.is_due for opening in openings.values())
         while self.held and has_room:
             entry = self.held.popleft()
-            assignment = self._give(entry[0], openings)
+            paused = self.paused and entry[0].queue_name in self.paused
+            assignment = None if paused else self._give(entry[0], openings)
             if assignment is None:
                 passed.append(entry)
                 has_room = any(openings.values())
@@ -178,9 +188,11 @@ class Desk:
 
     def forget(self, tasks: Sequence[ClaimedTask]) -> None:
         """These tasks are not ours any more: given back, or lost, or durably ended."""
-        _take_off(self._by_name, map(_NAME, tasks))
-        _take_off(self._by_queue, map(_QUEUE, tasks))
-        self.spent.update(_take_off(self.tokens, map(_TOKEN, tasks)))
+        for (token, queue, name, _), count in Counter(map(_ALIKE, tasks)).items():
+            _take_off(self._by_name, name, count)
+            _take_off(self._by_queue, queue, count)
+            if _take_off(self.tokens, token, count):
+                self.spent.add(token)
 
     # --- appetite --------------------------------------------------------------------------
 
@@ -195,21 +207,30 @@ class Desk:
 
     def _appetite_of(self, kind: Kind) -> int:
         ready = [m for m in self.members.values() if m.kind == kind and m.state is State.READY]
-        held = sum(self.kind(task) == kind for task, _ in self.held)
+        held = self._held_of(kind)
         if kind != "process":
             return sum(m.lanes - len(m.hand) for m in ready) - held
         # Claims go ahead of what children can be given by one more window, so that the next
         # batch is in hand when a child asks; but not for children that are stuck in a long task.
         quick = [m for m in ready if not m.slow and not m.alone]
         budget = sum(2 * WINDOW_US - m.load_us for m in quick)
-        typical = self._typical.get(kind, float(WINDOW_US))
+        typical = self._mixes[kind].typical(self.costs)
         idle = sum(not m.hand for m in ready)
         wanted = max(idle, math.ceil(budget / typical))
+        if held and (wanted - held) * typical < len(quick) * WINDOW_US / 2:
+            # Little is missing, and what is held keeps children busy: a claim costs nearly the
+            # same for few as for many, so it waits until there are many to claim.
+            return 0
         most = self.options.max_tasks_per_child
         if most is not None:
             # Those in their place are worth claiming for, too; theirs is the next generation.
             wanted = min(wanted, sum(2 * most - m.served - len(m.hand) for m in ready))
         return wanted - held
+
+    def _held_of(self, kind: Kind) -> int:
+        if self._only_kind is not None:
+            return len(self.held) if kind == self._only_kind else 0
+        return sum(self.kind(task) == kind for task, _ in self.held)
 
     def left(self, queue: str, cap: int | None, only: KnownTask | None) -> int:
         """How many more tasks a source may give, by the limits of its queue and its task."""
@@ -227,7 +248,7 @@ class Desk:
 
         `announce` it, once for all that ended together.
         """
-        runs: dict[str, list[int]] = {}
+        runs: defaultdict[str, list[int]] = defaultdict(list)
         for done in finished:
             assignment = done.assignment
             slot, member = assignment.slot, assignment.member
@@ -238,11 +259,7 @@ class Desk:
             if type(done.outcome) is not NotBegun:
                 member.served += 1
             if done.run_us:
-                name = assignment.task.task_name
-                if name in runs:
-                    runs[name].append(done.run_us)
-                else:
-                    runs[name] = [done.run_us]
+                runs[assignment.task.task_name].append(done.run_us)
             self.finished.append(done)
         for name, took in runs.items():
             self.costs.learn(name, took)
@@ -250,7 +267,12 @@ class Desk:
     def announce(self) -> None:
         """Runs have `ended`: there is something to write, and there is room."""
         self.outcomes.notify()
-        self.work.notify()
+        self.stir()
+
+    def stir(self) -> None:
+        """There is room, or work, or a stop: whoever claims or starts shall look."""
+        self.work.notify_all()
+        self.room.notify_all()
 
     def lost(self, tokens: Iterable[bytes]) -> list[Assignment]:
         """Leases are gone: what they covered is nobody's business of ours any more."""
@@ -264,7 +286,7 @@ class Desk:
         """The keys of every task that is ours and that we know of."""
         keys = {task.key for task, _ in self.held}
         keys |= {assignment.task.key for assignment in self.assignments.values()}
-        return keys | {done.assignment.task.key for done in self.finished}
+        return keys | {done.assignment.task.key for done in (*self.finished, *self.writing)}
 
     # --- questions -------------------------------------------------------------------------
 
@@ -291,17 +313,13 @@ class Desk:
         return running, len(self.held) + len(self.assignments) - running
 
 
-def _take_off(counter: Counter[T], things: Iterable[T]) -> list[T]:
-    """Count these down; those that have come to nothing."""
-    gone: list[T] = []
-    for thing, count in Counter(things).items():
-        left = counter[thing] - count
-        if left > 0:
-            counter[thing] = left
-        else:
-            del counter[thing]
-            gone.append(thing)
-    return gone
+def _take_off(counter: Counter[T], thing: T, count: int) -> bool:
+    """Count a thing down; whether nothing is left of it."""
+    counter[thing] -= count
+    if counter[thing] > 0:
+        return False
+    del counter[thing]
+    return True
 
 
 def _policy(task: ClaimedTask) -> Policy:

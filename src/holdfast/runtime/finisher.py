@@ -89,12 +89,14 @@ class Finisher:
     def tick(self) -> float:
         """Wait for ended runs, then write all there are."""
         with self._desk.lock:
+            self._desk.writing = ()
             if not self._desk.finished:
                 self._desk.outcomes.wait(_TALLY_EVERY)
             batch = list(islice(self._desk.finished, MOST))
             # New claims may go ahead while this is being written.
             for _ in batch:
                 self._desk.finished.popleft()
+            self._desk.writing = batch
         if batch:
             if any(done.committed for done in batch):
                 batch = self._reread(batch)
@@ -203,6 +205,7 @@ class Finisher:
     def _settle(self, batch: Sequence[Finished], answers: dict[Key, Landing]) -> None:
         busy: list[Finished] = []
         ended: list[ClaimedTask] = []
+        runs: defaultdict[tuple[str, str, TaskStatus | None], list[int]] = defaultdict(list)
         for done in batch:
             task = done.assignment.task
             landing = answers.get(task.key, _COMPLETED_ITSELF)
@@ -211,7 +214,7 @@ class Finisher:
                 continue
             ended.append(task)
             if landing.answer is not Answer.LOST:
-                self._tally(done, landing)
+                runs[task.queue_name, task.task_name, landing.status].append(done.run_us)
                 continue
             log.warning(
                 "task %s (%s): its lease was lost; what attempt %d came to is discarded",
@@ -223,12 +226,10 @@ class Finisher:
             self._desk.forget(ended)
             self._desk.finished.extend(busy)
             self._desk.work.notify()
-
-    def _tally(self, done: Finished, landing: Landing) -> None:
-        task = done.assignment.task
-        counts = self._counts[task.queue_name, task.task_name]
-        counts[_COUNTED_AS.get(landing.status, "other")] += 1
-        counts["run_us"] += done.run_us
+        for (queue, name, status), took in runs.items():
+            counts = self._counts[queue, name]
+            counts[_COUNTED_AS.get(status, "other")] += len(took)
+            counts["run_us"] += sum(took)
 
     def _extras(self, batch: Sequence[Finished]) -> Extras:
         notes = [done.note for done in batch if done.note is not None]

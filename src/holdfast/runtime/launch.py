@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("holdfast.worker")
 
-_CONNECTIONS = 5
-"""What a worker takes of a PostgreSQL server, however many children it has."""
+_CONNECTIONS = 4
+"""What a worker takes of a PostgreSQL server, however many children it has; a fifth is there for
+the renewal of leases alone."""
 
 
 def launch(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heapify, heappop, heapreplace
 
-from holdfast.runtime.costs import LEAST_US
+from holdfast.runtime.costs import LEAST_US, WINDOW_US
 from holdfast.runtime.pool.member import Member
 
 
@@ -35,6 +35,15 @@ class Openings:
     def given(self, member: Member) -> None:
         """The child that was found has taken the task."""
         heapreplace(self._heap, _entry(member))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a child has room and is half through what it was given, or further; one with
+        several lanes is due when a lane is free."""
+        member = self.find(LEAST_US, False)
+        if member is None:
+            return False
+        return member.kind != "process" or member.load_us <= WINDOW_US // 2
 
     def __bool__(self) -> bool:
         """Whether any child has room for the least that a task can cost."""

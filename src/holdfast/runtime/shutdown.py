@@ -79,7 +79,7 @@ class Shutdown:
                 waiting = [s for s, a in member.hand.items() if s not in begun and a.started]
                 if waiting:
                     member.say(Withdraw(waiting))
-            self._desk.work.notify_all()
+            self._desk.stir()
         log.info(
             "stopping: %d running task(s) have %g s to end, %d claimed one(s) go back; "
             "a second signal interrupts what runs",

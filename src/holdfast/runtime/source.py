@@ -31,6 +31,8 @@ class Source:
         """What a claim may take."""
         self.only = tasks[0] if tasks[0].max_concurrent is not None else None
         """The one task of this source, if it has a limit of its own."""
+        self.is_deep = False
+        """Whether the last claim found as much as it wanted, so that there is likely more."""
         self._cursor = Cursor()
         self._start = HEAD
         self._began = 0.0
@@ -57,6 +59,7 @@ class Source:
         self._looked(horizon, now, full=False)
 
     def _looked(self, end: Position | None, now: float, *, full: bool) -> None:
+        self.is_deep = full
         self._cursor.looked(self._start, end, full=full, now=now, seconds=now - self._began)
 
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from holdfast.core.records import (
     HEAD,
     LOST,
@@ -33,6 +35,8 @@ from holdfast.store.op import (
     Hint,
     Key,
     Keys,
+    Mode,
+    Op,
     Statement,
     Steps,
     Texts,
@@ -49,7 +53,7 @@ MAX_TASKS_PER_LEASE = 500
 _ORDER = attrgetter("priority", "enqueued_at", "id")
 
 
-class Begin(NamedTuple):
+class Begin(Struct, frozen=True, gc=False):
     """A claimed task and the process that is to run it."""
 
     key: Key
@@ -121,30 +125,44 @@ class Turn:
     """What one `turn` did."""
 
     started: dict[Key, Landing] = field(default_factory=dict)
+    """Of those that were claimed before."""
     claimed: Sequence[ClaimedTask] = ()
+    begun: dict[Key, Landing] = field(default_factory=dict)
+    """Of those that were claimed now."""
 
 
-@writes
 def turn(
     begins: Sequence[Begin],
     request: Request | None,
     *,
     hostname: str,
-    begin_now: Callable[[Sequence[ClaimedTask]], Sequence[Begin]],
-) -> Steps[Turn]:
+    begin_now: Callable[[Sequence[ClaimedTask]], Sequence[Begin]] | None,
+) -> Op[Turn]:
     """Start what was claimed before, claim more, and start of that what has a free child: one
     commit, whether the worker is idle (claim and start at once) or busy (start the last
     batch, claim the next)."""
+    single = begin_now is None and (request is None or not begins)
+    mode = Mode.ALONE if single else Mode.WRITE
+    return Op(_turn(begins, request, hostname, begin_now), mode, "turn")
+
+
+def _turn(
+    begins: Sequence[Begin],
+    request: Request | None,
+    hostname: str,
+    begin_now: Callable[[Sequence[ClaimedTask]], Sequence[Begin]] | None,
+) -> Steps[Turn]:
     started: dict[Key, Landing] = {}
     if begins:
         started = yield from start(begins, hostname=hostname)
     if request is None:
         return Turn(started)
     claimed = yield from claim(**request._asdict())
-    at_once = begin_now(claimed.tasks) if claimed.tasks else ()
+    at_once = begin_now(claimed.tasks) if begin_now is not None and claimed.tasks else ()
+    begun: dict[Key, Landing] = {}
     if at_once:
-        started |= yield from start(at_once, hostname=hostname)
-    return Turn(started, claimed.tasks)
+        begun = yield from start(at_once, hostname=hostname)
+    return Turn(started, claimed.tasks, begun)
 
 
 @reads
@@ -169,7 +187,7 @@ def behind(position: Position) -> dict[str, object]:
 @alone
 def start(begins: Sequence[Begin], *, hostname: str) -> Steps[dict[Key, Landing]]:
     """Begin claimed tasks: from here on their code may have run."""
-    changes = [(key, token, (pid, name)) for key, token, pid, name in begins]
+    changes = [(b.key, b.token, (b.pid, b.process_name)) for b in begins]
     started = yield Statement("start", {"changes": Changes(changes), "hostname": hostname})
     answers = {begin.key: LOST for begin in begins}
     # Nearly all of them are at their first attempt.

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from holdfast.core.lifecycle import Verb
 from holdfast.core.outcome import Change
 from holdfast.core.records import BUSY, LOST, NO_USAGE, Answer, Landing, Usage
@@ -41,7 +43,7 @@ from holdfast.store.op import (
 _DONE = Hint(Channel.DONE)
 
 
-class Completion(NamedTuple):
+class Completion(Struct, frozen=True, gc=False):
     """A run that returned a value."""
 
     key: Key
@@ -82,8 +84,8 @@ def _complete(completions: Sequence[Completion], skip_locked: bool) -> Steps[dic
         {
             "changes": Changes(
                 [
-                    (key, token, (pid, result, *usage))
-                    for key, token, result, pid, usage, _ in completions
+                    (c.key, c.token, (c.pid, c.result, c.usage.peak_memory_kb, c.usage.cpu_time_us))
+                    for c in completions
                 ]
             )
         },

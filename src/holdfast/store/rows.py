@@ -6,7 +6,7 @@ flags as 0 and 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from holdfast.core.records import (
@@ -45,16 +45,15 @@ def keys(value: Sequence[Any] | str) -> list[Key]:
     return [uuid(item) for item in value]
 
 
-_CLAIMED_UUIDS = slice(14, 17)
-"""parent_id, root_id and workflow_id, behind the key and the id."""
+_claimed: Callable[..., ClaimedTask] = ClaimedTask
 
 
 def claimed(row: Row, token: bytes) -> ClaimedTask:
-    key, id, *rest = row
-    if type(key) is bytes:
-        return ClaimedTask._make((key, token, id, *rest))
-    rest[_CLAIMED_UUIDS] = map(optional_uuid, rest[_CLAIMED_UUIDS])
-    return ClaimedTask._make((key, token, uuid(id), *rest))
+    if type(row[0]) is bytes:
+        return _claimed(*row, token)
+    key, id, *rest, parent_id, root_id, workflow_id, trace_context = row
+    parents = map(optional_uuid, (parent_id, root_id, workflow_id))
+    return _claimed(key, uuid(id), *rest, *parents, trace_context, token)
 
 
 _TASK_UUIDS = (0, 20, 50, 53, 54)

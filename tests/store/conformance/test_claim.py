@@ -121,7 +121,7 @@ def test_a_claimed_task_brings_all_that_running_it_needs(lab: Lab) -> None:
     lab.submit(sent)
     (task,) = lab.claim().tasks
     record = lab.task(sent.id)
-    for name in set(ClaimedTask._fields) - {"key", "token"}:
+    for name in set(ClaimedTask.__struct_fields__) - {"key", "token"}:
         assert getattr(task, name) == getattr(record, name), name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.core.ending import Crashed, Failed, NotBegun, Outcome, SnoozeAsked, TimedOut
 from holdfast.core.failure import decode_error
@@ -30,7 +31,7 @@ def two_running(lab: Lab) -> tuple[ClaimedTask, ClaimedTask]:
 
 def test_a_batch_may_hold_several_claims_and_each_task_needs_its_own(lab: Lab) -> None:
     first, second = two_running(lab)
-    swapped = [first._replace(token=second.token), second._replace(token=first.token)]
+    swapped = [replace(first, token=second.token), replace(second, token=first.token)]
     before = lab.contents()
     done = lab.run(
         finish.complete([finish.Completion(task.key, task.token, "1", PID) for task in swapped])
@@ -53,7 +54,7 @@ def test_a_batch_may_hold_several_claims_and_each_task_needs_its_own(lab: Lab) -
 def test_start_needs_each_tasks_own_token_too(lab: Lab) -> None:
     lab.send_many(2)
     first, second = lab.claim(1).tasks[0], lab.claim(1).tasks[0]
-    assert lab.start(first._replace(token=second.token), second)[0] == LOST
+    assert lab.start(replace(first, token=second.token), second)[0] == LOST
     assert lab.statuses([first.id, second.id]) == [TaskStatus.CLAIMED, TaskStatus.RUNNING]
 
 

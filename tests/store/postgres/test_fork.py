@@ -62,7 +62,7 @@ def test_a_fork_while_other_threads_are_inside(store: PostgresStore) -> None:
     thread.start()
     inside.wait(20)
     # Also with every lock of the pool and the limiter held at the moment of the fork.
-    with store._pool._changed, store._limiter._changed:
+    with store._pool._lock, store._limiter._changed:
         status = in_child(lambda: store.run(verbs.put("child")))
     assert status == 0
     go_on.set()

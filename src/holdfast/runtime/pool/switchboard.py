@@ -29,7 +29,7 @@ from holdfast.core.outcome import (
     StoppedByShutdown,
     TimedOut,
 )
-from holdfast.core.records import NO_USAGE, Usage
+from holdfast.core.records import Usage
 from holdfast.runtime import wire
 from holdfast.runtime.assignment import Assignment, Finished
 from holdfast.runtime.desk import Desk
@@ -289,7 +289,7 @@ class Switchboard:
                 member.pid = message.pid
                 if member.state is State.STARTING:
                     member.state = State.READY
-                self._desk.work.notify()
+                self._desk.stir()
         elif isinstance(message, wire.Withdrawn):
             with self._desk.lock:
                 for slot in message.slots:
@@ -315,14 +315,14 @@ class Switchboard:
                 assignment = self._desk.assignments.get(told.slot)
                 if assignment is None:
                     continue
-                usage = NO_USAGE
-                if told.peak_memory_kb is not None or told.cpu_time_us is not None:
-                    usage = Usage(told.peak_memory_kb, told.cpu_time_us)
-                note, printed = self._evidence.close(assignment)
-                outcome, committed = _outcome(told, assignment), told.kind == "committed"
                 ended.append(
                     Finished(
-                        assignment, outcome, usage, told.run_us, note, printed, False, committed
+                        assignment,
+                        _outcome(told, assignment),
+                        Usage(told.peak_memory_kb, told.cpu_time_us),
+                        told.run_us,
+                        *self._evidence.close(assignment),
+                        committed=told.kind == "committed",
                     )
                 )
                 if assignment.doomed is not None and member.kind == "process":
@@ -354,7 +354,7 @@ class Switchboard:
 
 def _outcome(told: wire.Outcome, assignment: Assignment) -> Outcome:
     """What a child reports, as `decide` understands it."""
-    if told.kind in ("returned", "committed"):
+    if told.kind == "returned" or told.kind == "committed":
         return Returned(told.result or "null")
     if told.kind == "cancelled":
         return _after_doom(assignment.doomed or "cancel", assignment)

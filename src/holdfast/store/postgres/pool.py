@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import select
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -33,7 +34,11 @@ IDLE_S = 300.0
 
 
 class Pool:
-    """At most `size` connections."""
+    """At most `size` connections, and one more for what is urgent.
+
+    Whoever has waited longest is next: no loop that asks again at once may keep a connection
+    from somebody who asks seldom.
+    """
 
     def __init__(self, opener: Opener, size: int, patience: float) -> None:
         self._opener = opener
@@ -44,9 +49,10 @@ class Pool:
         fork.watch(self)
 
     def _start(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._all: set[OwnConnection] = set()
         self._idle: list[tuple[OwnConnection, float]] = []
+        self._waiting: deque[_Waiter] = deque()
         self._opening = 0
         self._backoff = Backoff()
 
@@ -61,39 +67,77 @@ class Pool:
         self._start()
 
     @contextmanager
-    def connection(self) -> Iterator[OwnConnection]:
+    def connection(self, *, urgent: bool = False) -> Iterator[OwnConnection]:
         """Lend a connection for the block."""
-        connection = self.acquire()
+        connection = self.acquire(urgent=urgent)
         try:
             yield connection
         finally:
             self.release(connection)
 
-    def acquire(self) -> OwnConnection:
+    def acquire(self, *, urgent: bool = False) -> OwnConnection:
         """A usable connection; `release` it whatever happens."""
         fork.settle()
-        return self._take() or self._open()
+        return self._take(urgent) or self._open()
 
-    def _take(self) -> OwnConnection | None:
+    def _take(self, urgent: bool) -> OwnConnection | None:
         """An idle connection, or None with the right to open one."""
-        deadline = monotonic() + self._patience
-        with self._changed:
-            while True:
-                if self._closed.is_set():
-                    raise StoreError("this store is closed")
-                while self._idle:
-                    connection, _ = self._idle.pop()
-                    if _usable(connection):
-                        return connection
-                    self._drop(connection)
-                if len(self._all) + self._opening < self._size:
-                    self._opening += 1
-                    return None
-                if not self._changed.wait(deadline - monotonic()):
-                    raise StoreUnavailable(
-                        f"all {self._size} connections to {self._opener.address} were busy for "
-                        f"{self._patience:g} s: raise max_connections"
-                    )
+        with self._lock:
+            self._check_open()
+            if self._may_lend(urgent) and (urgent or not self._waiting):
+                return self._lend()
+            waiter = _Waiter(urgent)
+            if urgent:
+                self._waiting.appendleft(waiter)
+            else:
+                self._waiting.append(waiter)
+        try:
+            served = waiter.served.acquire(timeout=self._patience)
+        except BaseException:
+            # Interrupted: what has come meanwhile is not wanted any more.
+            if not self._give_up(waiter):
+                self._refuse(waiter)
+            raise
+        if not served and self._give_up(waiter):
+            raise StoreUnavailable(
+                f"all {self._size} connections to {self._opener.address} were busy for "
+                f"{self._patience:g} s: raise max_connections"
+            )
+        self._check_open()
+        return waiter.connection
+
+    def _may_lend(self, urgent: bool) -> bool:
+        lent = len(self._all) - len(self._idle) + self._opening
+        return lent < self._size + urgent
+
+    def _lend(self) -> OwnConnection | None:
+        while self._idle:
+            connection, _ = self._idle.pop()
+            if _usable(connection):
+                return connection
+            self._drop(connection)
+        self._opening += 1
+        return None
+
+    def _give_up(self, waiter: _Waiter) -> bool:
+        """Leave the line; False if the turn has come in this very moment."""
+        with self._lock:
+            if waiter not in self._waiting:
+                return False
+            self._waiting.remove(waiter)
+            return True
+
+    def _refuse(self, waiter: _Waiter) -> None:
+        if waiter.connection is not None:
+            self.release(waiter.connection)
+            return
+        with self._lock:
+            self._opening -= 1
+            self._serve_next()
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise StoreError("this store is closed")
 
     def _open(self) -> OwnConnection:
         opened: OwnConnection | None = None
@@ -112,16 +156,16 @@ class Pool:
             self._backoff.succeeded()
             return opened
         finally:
-            with self._changed:
+            with self._lock:
                 self._opening -= 1
                 if opened is not None:
                     self._all.add(opened)
                 else:
-                    self._changed.notify()
+                    self._serve_next()
 
     def release(self, connection: OwnConnection) -> None:
         """Take a connection back; one in a doubtful state is closed."""
-        with self._changed:
+        with self._lock:
             if connection not in self._all:
                 return
             if not self._closed.is_set() and _at_rest(connection):
@@ -131,19 +175,39 @@ class Pool:
                     self._drop(self._idle.pop(0)[0])
             else:
                 self._drop(connection)
-            self._changed.notify()
+            self._serve_next()
 
     def close(self) -> None:
         """Close what is idle; what is lent is closed on its return."""
-        with self._changed:
+        with self._lock:
             self._closed.set()
             while self._idle:
                 self._drop(self._idle.pop()[0])
-            self._changed.notify_all()
+            for waiter in self._waiting:
+                waiter.served.release()
+            self._waiting.clear()
+
+    def _serve_next(self) -> None:
+        if self._waiting and self._may_lend(self._waiting[0].urgent):
+            waiter = self._waiting.popleft()
+            waiter.connection = self._lend()
+            waiter.served.release()
 
     def _drop(self, connection: OwnConnection) -> None:
         self._all.discard(connection)
         connection.close()
+
+
+class _Waiter:
+    """Somebody in the line, and what he is given: a connection, or the right to open one."""
+
+    __slots__ = ("connection", "served", "urgent")
+
+    def __init__(self, urgent: bool) -> None:
+        self.urgent = urgent
+        self.connection: OwnConnection | None = None
+        self.served = threading.Lock()
+        self.served.acquire()
 
 
 def _at_rest(connection: OwnConnection) -> bool:

@@ -36,6 +36,8 @@ SELECT current_setting('server_version'), current_setting('server_encoding'),
        current_setting('fsync')::boolean, current_setting('synchronous_commit'),
        current_setting('transaction_read_only')::boolean OR pg_is_in_recovery()
 """
+_URGENT = frozenset({"renew"})
+"""Leases are renewed whatever all others wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class PostgresStore:
 
     def run(self, op: Op[T]) -> T:
         """Run one operation in one transaction of its own."""
-        with self._pool.connection() as connection:
+        with self._pool.connection(urgent=op.name in _URGENT) as connection:
             return self._transaction(connection, op.mode).run(op)
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:

@@ -43,7 +43,7 @@ WITH picked AS MATERIALIZED (
     RETURNING
         task.id AS key, task.id, task.task_name, task.version, task.queue_name, task.priority,
         task.enqueued_at, task.args, task.kwargs, task.task_options, task.attempt,
-        task.retry_count, task.max_retries, task.crash_count, task.good_until, task.created_at,
+        task.retry_count, task.max_retries, task.crash_count, task.good_until,
         task.parent_id, task.root_id, task.workflow_id, task.trace_context
 ), leased AS (
     INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)

@@ -33,5 +33,5 @@ WHERE seq IN (
 ) AND ready
 RETURNING
     seq AS key, id, task_name, version, queue_name, priority, enqueued_at, args, kwargs,
-    task_options, attempt, retry_count, max_retries, crash_count, good_until, created_at,
+    task_options, attempt, retry_count, max_retries, crash_count, good_until,
     parent_id, root_id, workflow_id, trace_context;
