@@ -37,6 +37,7 @@ from holdfast.store.op import (
     Keys,
     Mode,
     Op,
+    Rows,
     Statement,
     Steps,
     Texts,
@@ -90,22 +91,8 @@ def claim(
     At most 1,000 entries are examined; `horizon` tells where to go on when that was not
     enough to find tasks this worker knows.
     """
-    found = yield Statement(
-        "claim",
-        {
-            "token": token,
-            "worker_id": worker_id,
-            "queue_name": queue,
-            "known": Texts(known),
-            "wanted": min(wanted, MAX_TASKS_PER_LEASE),
-            "lease_us": lease_us,
-            **behind(after),
-        },
-    )
-    tasks = [rows.claimed(row, token) for row in found]
-    # RETURNING keeps no order.
-    tasks.sort(key=_ORDER)
-    return Claimed(token, tasks)
+    request = Request(token, worker_id, queue, known, wanted, lease_us, after)
+    return _claimed(request, (yield _claim(request)))
 
 
 class Request(NamedTuple):
@@ -114,10 +101,32 @@ class Request(NamedTuple):
     token: bytes
     worker_id: str
     queue: str
-    known: Sequence[str]
+    known: Iterable[str]
     wanted: int
     lease_us: int
     after: Position = HEAD
+
+
+def _claim(request: Request) -> Statement:
+    return Statement(
+        "claim",
+        {
+            "token": request.token,
+            "worker_id": request.worker_id,
+            "queue_name": request.queue,
+            "known": Texts(request.known),
+            "wanted": min(request.wanted, MAX_TASKS_PER_LEASE),
+            "lease_us": request.lease_us,
+            **behind(request.after),
+        },
+    )
+
+
+def _claimed(request: Request, found: Rows) -> Claimed:
+    tasks = [rows.claimed(row, request.token) for row in found]
+    # RETURNING keeps no order.
+    tasks.sort(key=_ORDER)
+    return Claimed(request.token, tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +150,25 @@ def turn(
     """Start what was claimed before, claim more, and start of that what has a free child: one
     commit, whether the worker is idle (claim and start at once) or busy (start the last
     batch, claim the next)."""
-    single = begin_now is None and (request is None or not begins)
-    mode = Mode.ALONE if single else Mode.WRITE
-    return Op(_turn(begins, request, hostname, begin_now), mode, "turn")
+    if begin_now is None:
+        return Op(_busy_turn(begins, request, hostname), Mode.ALONE, "turn")
+    return Op(_idle_turn(begins, request, hostname, begin_now), Mode.WRITE, "turn")
 
 
-def _turn(
+def _busy_turn(begins: Sequence[Begin], request: Request | None, hostname: str) -> Steps[Turn]:
+    if request is None:
+        return Turn((yield from start(begins, hostname=hostname)))
+    if not begins:
+        return Turn(claimed=(yield from claim(**request._asdict())).tasks)
+    started, found = yield (_start(begins, hostname), _claim(request))
+    return Turn(_started(begins, started), _claimed(request, found).tasks)
+
+
+def _idle_turn(
     begins: Sequence[Begin],
     request: Request | None,
     hostname: str,
-    begin_now: Callable[[Sequence[ClaimedTask]], Sequence[Begin]] | None,
+    begin_now: Callable[[Sequence[ClaimedTask]], Sequence[Begin]],
 ) -> Steps[Turn]:
     started: dict[Key, Landing] = {}
     if begins:
@@ -158,7 +176,7 @@ def _turn(
     if request is None:
         return Turn(started)
     claimed = yield from claim(**request._asdict())
-    at_once = begin_now(claimed.tasks) if begin_now is not None and claimed.tasks else ()
+    at_once = begin_now(claimed.tasks) if claimed.tasks else ()
     begun: dict[Key, Landing] = {}
     if at_once:
         begun = yield from start(at_once, hostname=hostname)
@@ -187,12 +205,19 @@ def behind(position: Position) -> dict[str, object]:
 @alone
 def start(begins: Sequence[Begin], *, hostname: str) -> Steps[dict[Key, Landing]]:
     """Begin claimed tasks: from here on their code may have run."""
+    return _started(begins, (yield _start(begins, hostname)))
+
+
+def _start(begins: Sequence[Begin], hostname: str) -> Statement:
     changes = [(b.key, b.token, (b.pid, b.process_name)) for b in begins]
-    started = yield Statement("start", {"changes": Changes(changes), "hostname": hostname})
+    return Statement("start", {"changes": Changes(changes), "hostname": hostname})
+
+
+def _started(begins: Sequence[Begin], found: Rows) -> dict[Key, Landing]:
     answers = {begin.key: LOST for begin in begins}
     # Nearly all of them are at their first attempt.
     landings: dict[tuple[int, int], Landing] = {}
-    for key, *when in started:
+    for key, *when in found:
         landing = landings.get(moment := tuple(when))
         if landing is None:
             landing = landings[moment] = Landing(Answer.LANDED, TaskStatus.RUNNING, *when)

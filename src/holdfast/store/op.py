@@ -188,8 +188,8 @@ class Mode(Enum):
     READ = "read"
     WRITE = "write"
     ALONE = "alone"
-    """A write whose first statement is complete in itself: no BEGIN is spent on it, and
-    whatever the operation asks afterwards only reads."""
+    """A write whose first step is complete in itself: no BEGIN is spent on it if it is a single
+    statement, and whatever the operation asks afterwards only reads."""
 
 
 class Op(Generic[T]):
@@ -232,11 +232,21 @@ def alone(verb: Callable[P, Steps[T]]) -> Callable[P, Op[T]]:
     return _operation(Mode.ALONE)(verb)
 
 
-def drive(op: Op[T], execute: Callable[[Statement], Rows]) -> T:
-    """Run an operation on a sync connection; the caller owns the transaction."""
+def drive(
+    op: Op[T],
+    execute: Callable[[Statement], Rows],
+    *,
+    first: Callable[[Statement | tuple[Statement, ...]], Any] | None = None,
+) -> T:
+    """Run an operation on a sync connection; the caller owns the transaction.
+
+    The first step, of one statement or several, is given to `first` if there is one.
+    """
     steps = iter(op)
     answer: Any = None
     try:
+        if first is not None:
+            answer = first(steps.send(None))
         while True:
             asked = steps.send(answer)
             if isinstance(asked, Statement):

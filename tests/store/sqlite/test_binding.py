@@ -20,7 +20,7 @@ def test_parameters_are_numbered_in_the_order_of_their_first_use() -> None:
 
     assert found.sql == "SELECT ?1, ?2, ?1, ?3"
     assert found.names == ("b", "a", "now")
-    assert found.wants_now
+    assert found.now == 2
 
 
 @pytest.mark.parametrize(
@@ -97,24 +97,24 @@ def test_text_survives_the_way_through_json() -> None:
 def test_a_statement_of_several_texts_shares_parameters_and_time() -> None:
     binder = Binder(lambda name: ["UPDATE t SET a = :a WHERE at < :now", "SELECT :now, :b"])
 
-    calls = binder.bind(Statement("x", {"a": 1, "b": 2, "unused": 3}), 99)
+    calls = binder.bind(Statement("x", {"a": 1, "b": 2, "unused": 3}))
 
-    assert [call.values for call in calls] == [(1, 99), (99, 2)]
+    assert [call.at(99).values for call in calls] == [[1, 99], [99, 2]]
 
 
 def test_now_can_be_given() -> None:
     binder = Binder(lambda name: ["SELECT :now"])
 
-    (call,) = binder.bind(Statement("x", {"now": At(1)}), 99)
+    (call,) = binder.bind(Statement("x", {"now": At(1)}))
 
-    assert call.values == (1,)
+    assert call.at(99).values == [1]
 
 
 def test_a_missing_parameter_is_named() -> None:
     binder = Binder(lambda name: ["SELECT :there, :missing"])
 
     with pytest.raises(StoreError, match="missing"):
-        binder.bind(Statement("x", {"there": 1}), 0)
+        binder.bind(Statement("x", {"there": 1}))
 
 
 COLUMNS = {"id": Column.UUID, "name": Column.TEXT, "parent": Column.UUID}
@@ -124,7 +124,7 @@ ROWS = [(ONE.bytes, "a", None), (TWO.bytes, "b", ONE.bytes)]
 def test_rows_in_the_order_of_the_columns() -> None:
     binder = Binder(lambda name: ["INSERT INTO t VALUES (:id, :name, :parent)"])
 
-    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), 0)
+    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
 
     assert call.values is None
     assert list(call.rows) == [[str(ONE), "a", None], [str(TWO), "b", str(ONE)]]
@@ -134,17 +134,17 @@ def test_rows_in_the_order_of_the_columns() -> None:
 def test_rows_in_another_order_with_shared_values() -> None:
     binder = Binder(lambda name: ["INSERT INTO t VALUES (:now, :name, :queue, :id)"])
 
-    (call,) = binder.bind(Statement("x", {"queue": "q"}, table=Table(COLUMNS, ROWS)), 9)
+    (call,) = binder.bind(Statement("x", {"queue": "q"}, table=Table(COLUMNS, ROWS)))
 
     # The columns first, in their own order: a row is bound almost as it is.
     assert call.sql == "INSERT INTO t VALUES (?3, ?2, ?4, ?1)"
-    assert list(call.rows) == [[str(ONE), "a", 9, "q"], [str(TWO), "b", 9, "q"]]
+    assert list(call.at(9).rows) == [[str(ONE), "a", 9, "q"], [str(TWO), "b", 9, "q"]]
 
 
 def test_rows_of_a_single_column() -> None:
     binder = Binder(lambda name: ["DELETE FROM t WHERE name = :name"])
 
-    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), 0)
+    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
 
     assert call.sql == "DELETE FROM t WHERE name = ?1"
     assert list(call.rows) == [["a"], ["b"]]
@@ -153,7 +153,7 @@ def test_rows_of_a_single_column() -> None:
 def test_a_text_that_returns_rows_says_so() -> None:
     binder = Binder(lambda name: ["DELETE FROM t WHERE name = :name RETURNING id"])
 
-    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), 0)
+    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
 
     assert call.returns
 
@@ -161,7 +161,7 @@ def test_a_text_that_returns_rows_says_so() -> None:
 def test_a_text_without_columns_runs_once() -> None:
     binder = Binder(lambda name: ["INSERT INTO t VALUES (:id)", "SELECT count(*) FROM t"])
 
-    insert, select = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), 0)
+    insert, select = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
 
     assert len(insert.rows) == 2
-    assert select.values == ()
+    assert select.values == []

@@ -4,7 +4,8 @@ Owns the transaction of an `Op`, the knowledge whether its commit was under way,
 hints that it did not carry because one had just left.
 
     READ     no transaction: at READ COMMITTED every statement has its own snapshot anyway
-    ALONE    the first statement commits by itself, in one round trip; the rest only read
+    ALONE    the first step commits by itself, one statement in one round trip; the rest only
+             read
     WRITE    BEGIN, the statements, COMMIT
 
 Statements that need not wait for each other (and BEGIN before the first) leave together
@@ -110,7 +111,8 @@ class Transaction:
 
     def _ask(self, statements: Sequence[Statement]) -> Sequence[Rows]:
         queries = [self._bind(statement) for statement in statements]
-        begin = self._must_begin and not self._begun
+        must_begin = self._must_begin or (self._alone and len(queries) > 1)
+        begin = must_begin and not self._begun
         self._begun = self._begun or begin
         self._committing, self._alone = self._alone and not self._begun, False
         connection = self._connection

@@ -2,8 +2,9 @@
 
 Owns the translation of one `Statement` into what a connection executes. Runs for
 every row that is sent and every batch that is finished, so it decides once for
-each statement what there is to convert, and then only converts. Never reads the
-clock and never touches a connection.
+each statement what there is to convert, and then only converts; before the turn to write
+has come, if it can. So the time, which only the transaction knows, is put in last. Never
+reads the clock and never touches a connection.
 
     bytes(16)             36 characters, dashed        bool         0 or 1
     At                    integer                      Uuids        JSON of dashed texts
@@ -17,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -37,6 +38,10 @@ from holdfast.store.op import (
 NOW = "now"
 _PLAIN = (tuple, list)
 _RETURNING = re.compile(r"\bRETURNING\b", re.IGNORECASE)
+_VALUES = re.compile(
+    r"^INSERT\b.*\bVALUES\s*(\(.*\))\s*(?:ON CONFLICT DO NOTHING\s*)?;?\s*$", re.DOTALL
+)
+_NUMBER = re.compile(r"\?(\d+)")
 
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*'          # a string
@@ -67,14 +72,33 @@ def _json(given: Any) -> str:
     return _encode(given).decode()
 
 
+SEVERAL = 8
+"""How many rows one INSERT takes where it can: the interpreter's lock is let go for each
+execution, and whoever wants it then takes it."""
+
+
 class Call(NamedTuple):
     """One execution: a text with its values, or with one set of values a row."""
 
     sql: str
-    values: Row | None
-    rows: Sequence[Sequence[Any]] = ()
+    values: list[Any] | None
+    rows: Sequence[list[Any]] = ()
     returns: bool = True
     """Whether a text that runs for each row has rows to return."""
+    now: int | None = None
+    """Where among the values the time goes."""
+    several: str | None = None
+    """The text for `SEVERAL` rows at a time, if there is one."""
+
+    def at(self, now: int) -> Self:
+        """Put in the time of the transaction."""
+        place = self.now
+        if place is not None:
+            if self.values is not None:
+                self.values[place] = now
+            for row in self.rows:
+                row[place] = now
+        return self
 
 
 class Binder:
@@ -85,23 +109,21 @@ class Binder:
         self._prepared: dict[str, tuple[Prepared, ...]] = {}
         self._layouts: dict[str, tuple[Mapping[str, Column], tuple[Layout | Prepared, ...]]] = {}
 
-    def bind(self, statement: Statement, now: int) -> list[Call]:
+    def bind(self, statement: Statement) -> list[Call]:
         """What to execute, in order; the rows of the last are the answer."""
         name, params, table = statement.name, statement.params, statement.table
         if table is None:
             prepared = self._prepared.get(name)
             if prepared is None:
                 prepared = self._prepared[name] = tuple(map(prepare, self._texts(name)))
-            return [Call(one.sql, bind(one, params, now)) for one in prepared]
+            return [_call(one, params) for one in prepared]
         # A statement has the same columns each time; computing this takes longer than a row.
         columns, layouts = self._layouts.get(name, _UNKNOWN)
         if columns is not table.columns:
             layouts = tuple(lay_out(text, table.columns) for text in self._texts(name))
             self._layouts[name] = table.columns, layouts
         return [
-            Call(one.sql, None, bind_rows(one, table.rows, params, now), one.returns)
-            if isinstance(one, Layout)
-            else Call(one.sql, bind(one, params, now))
+            _calls(one, table.rows, params) if isinstance(one, Layout) else _call(one, params)
             for one in layouts
         ]
 
@@ -112,7 +134,8 @@ class Prepared:
 
     sql: str
     names: tuple[str, ...]
-    wants_now: bool
+    now: int | None
+    """Which of them is the time."""
 
 
 def prepare(sql: str, first: Iterable[str] = ()) -> Prepared:
@@ -129,18 +152,21 @@ def prepare(sql: str, first: Iterable[str] = ()) -> Prepared:
         return f"?{numbers.setdefault(name, len(numbers) + 1)}"
 
     text = _TOKEN.sub(number, sql)
-    return Prepared(text, tuple(numbers), NOW in numbers)
+    return Prepared(text, tuple(numbers), numbers[NOW] - 1 if NOW in numbers else None)
 
 
-def bind(prepared: Prepared, params: Mapping[str, Any], now: int) -> Row:
-    """The values of one execution."""
+def _call(prepared: Prepared, params: Mapping[str, Any]) -> Call:
+    now = None if NOW in params else prepared.now
+    return Call(prepared.sql, bind(prepared, params), now=now)
+
+
+def bind(prepared: Prepared, params: Mapping[str, Any]) -> list[Any]:
+    """The values of one execution, but for the time if it is not given."""
     try:
-        return tuple(
-            [
-                now if name == NOW and name not in params else value(params[name])
-                for name in prepared.names
-            ]
-        )
+        return [
+            None if name == NOW and name not in params else value(params[name])
+            for name in prepared.names
+        ]
     except KeyError as missing:
         raise StoreError(f"no value for the parameter {missing} of: {prepared.sql}") from None
 
@@ -159,6 +185,7 @@ class Layout:
     """Takes the columns that the text mentions out of a row; None where it is all of them."""
     uuids: tuple[int, ...]
     shared: Prepared
+    several: str | None
 
 
 def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | Prepared:
@@ -169,13 +196,28 @@ def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | Prepared:
         return plain
     prepared = prepare(sql, used)
     names = prepared.names[len(used) :]
+    returns = _RETURNING.search(sql) is not None
     return Layout(
         sql=prepared.sql,
-        returns=_RETURNING.search(sql) is not None,
+        returns=returns,
         pick=None if len(used) == len(columns) else _picker([*map([*columns].index, used)]),
         uuids=tuple(place for place, name in enumerate(used) if columns[name] is Column.UUID),
-        shared=Prepared(prepared.sql, names, prepared.wants_now),
+        shared=Prepared(prepared.sql, names, prepared.now),
+        several=None if returns else _repeated(prepared.sql, len(prepared.names)),
     )
+
+
+def _repeated(sql: str, width: int) -> str | None:
+    """An INSERT of one row as one of several, whose values come one row after the other."""
+    found = _VALUES.search(sql)
+    if found is None:
+        return None
+
+    def row(number: int) -> str:
+        return _NUMBER.sub(lambda place: f"?{int(place[1]) + number * width}", found[1])
+
+    rows = ", ".join(map(row, range(SEVERAL)))
+    return f"{sql[: found.start(1)]}{rows}{sql[found.end(1) :]}"
 
 
 def _picker(places: list[int]) -> Callable[[Row], Row]:
@@ -187,12 +229,16 @@ def _picker(places: list[int]) -> Callable[[Row], Row]:
 _UNKNOWN: tuple[None, tuple[Layout | Prepared, ...]] = (None, ())
 
 
-def bind_rows(
-    layout: Layout, rows: Sequence[Row], params: Mapping[str, Any], now: int
-) -> list[list[Any]]:
-    """The values of one execution for each row of a table."""
+def _calls(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> Call:
+    now = None if NOW in params else layout.shared.now
+    bound = bind_rows(layout, rows, params)
+    return Call(layout.sql, None, bound, layout.returns, now, layout.several)
+
+
+def bind_rows(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> list[list[Any]]:
+    """The values of one execution for each row of a table, but for the time."""
     uuids, pick = layout.uuids, layout.pick
-    shared = bind(layout.shared, params, now)
+    shared = bind(layout.shared, params)
     found: list[list[Any]] = []
     for row in rows:
         values = [*(row if pick is None else pick(row)), *shared]

@@ -59,6 +59,11 @@ class Connection(Protocol):
         """Run several statements without parameters, inside the open transaction."""
         ...
 
+    @property
+    def changes(self) -> int:
+        """How many rows the last statement has written, but for what triggers wrote."""
+        ...
+
     def begin_immediate(self) -> bool:
         """Begin a transaction that may write; False if somebody else is writing."""
         ...

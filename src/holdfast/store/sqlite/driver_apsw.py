@@ -37,6 +37,10 @@ class ApswConnection:
     def total_changes(self) -> int:
         return self._raw.total_changes()
 
+    @property
+    def changes(self) -> int:
+        return self._raw.changes()
+
     def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         try:
             return self._cursor.execute(sql, parameters).fetchall()

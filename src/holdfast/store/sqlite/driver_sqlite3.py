@@ -43,6 +43,10 @@ class Sqlite3Connection:
     def total_changes(self) -> int:
         return self._raw.total_changes
 
+    @property
+    def changes(self) -> int:
+        return self._cursor.rowcount
+
     def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         try:
             return self._cursor.execute(sql, parameters).fetchall()

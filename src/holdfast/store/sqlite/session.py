@@ -6,10 +6,12 @@ remembers whom to wake after the commit. Never begins or ends a transaction.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import Any
 
 from holdfast.store.op import Hint, Rows, Statement
-from holdfast.store.sqlite.binding import Binder
+from holdfast.store.sqlite.binding import SEVERAL, Binder, Call
 from holdfast.store.sqlite.driver import Connection
 
 
@@ -25,25 +27,56 @@ class Session:
         self.now = now
 
     def execute(self, statement: Statement) -> Rows:
-        """What `drive` calls for every statement.
+        """What `drive` calls for every statement."""
+        return self.carry_out(statement, self._binder.bind(statement))
+
+    def carry_out(self, statement: Statement, calls: Sequence[Call]) -> Rows:
+        """Execute a statement that has been bound.
 
         A text that runs for each row of a table and returns nothing is answered by the first
         column (the key) of those rows for which it wrote something.
         """
         rows: Rows = ()
         connection = self._connection
-        for call in self._binder.bind(statement, self.now):
+        for call in calls:
+            call.at(self.now)
             if call.values is not None:
                 rows = connection.execute(call.sql, call.values)
             elif call.returns or statement.table is None:
                 rows = connection.execute_many(call.sql, call.rows)
             else:
                 # RETURNING costs a fifth of an insert, to learn what its absence tells too.
-                idle = connection.write_many(call.sql, call.rows)
-                rows = _keys(statement.table.rows, idle)
+                rows = _keys(statement.table.rows, self._write(call))
         if statement.hint is not None:
             self.hints.append(statement.hint)
         return rows
+
+    def _write(self, call: Call) -> Collection[int]:
+        """Run a text for each row; the places of those for which it wrote nothing."""
+        rows, done = call.rows, 0
+        if call.several is not None and len(rows) >= SEVERAL:
+            done = self._write_several(call.several, rows)
+        if not done:
+            return self._connection.write_many(call.sql, rows)
+        idle = self._connection.write_many(call.sql, rows[done:])
+        return {done + place for place in idle}
+
+    def _write_several(self, sql: str, rows: Sequence[list[Any]]) -> int:
+        """Insert several rows at a time; how many, or 0 if one of them met a conflict.
+
+        Which of several it was is not told, so then each has to be tried by itself.
+        """
+        connection = self._connection
+        whole = len(rows) - len(rows) % SEVERAL
+        connection.execute("SAVEPOINT holdfast_rows")
+        for start in range(0, whole, SEVERAL):
+            connection.execute(sql, [*chain.from_iterable(rows[start : start + SEVERAL])])
+            if connection.changes != SEVERAL:
+                connection.execute("ROLLBACK TO holdfast_rows")
+                whole = 0
+                break
+        connection.execute("RELEASE holdfast_rows")
+        return whole
 
 
 def _keys(rows: Rows, idle: Collection[int]) -> Rows:

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from holdfast.core.errors import StoreError
 from holdfast.store import statement
 from holdfast.store.migrate import SchemaConnection
-from holdfast.store.op import Channel, Mode, Op, drive
+from holdfast.store.op import Channel, Hint, Mode, Op, Rows, Statement, drive
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
 from holdfast.store.sqlite import doorbell, fault, forks, guard, turnstile
 from holdfast.store.sqlite.binding import Binder
@@ -91,10 +91,39 @@ class SqliteStore:
         self._open()
         if op.mode is Mode.READ:
             return self._read(lambda session, _: drive(op, session.execute))
+        if op.mode is Mode.ALONE:
+            return self._run_alone(op)
         value, hints = self._write(lambda session, _: (drive(op, session.execute), session.hints))
+        self._ring(hints)
+        return value
+
+    def _run_alone(self, op: Op[T]) -> T:
+        """Run an operation whose first step does all of its writing.
+
+        What comes before and after that happens outside the turn: nobody else writes meanwhile,
+        and this thread may have to wait for the interpreter.
+        """
+
+        def write(step: Statement | tuple[Statement, ...]) -> Any:
+            asked = (step,) if isinstance(step, Statement) else step
+            bound = [(statement, self._binder.bind(statement)) for statement in asked]
+            answers, hints = self._write(
+                lambda session, _: (
+                    [session.carry_out(statement, calls) for statement, calls in bound],
+                    session.hints,
+                )
+            )
+            self._ring(hints)
+            return answers[0] if isinstance(step, Statement) else answers
+
+        def read(statement: Statement) -> Rows:
+            return self._read(lambda session, _: session.execute(statement))
+
+        return drive(op, read, first=write)
+
+    def _ring(self, hints: Sequence[Hint]) -> None:
         for hint in hints:
             self._doorbell.ring(hint.channel, hint.queues)
-        return value
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
         """Run an operation; one writer at a time meets no conflict that a repetition cures."""
