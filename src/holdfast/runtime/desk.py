@@ -16,7 +16,7 @@ import logging
 import math
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import attrgetter
 from time import monotonic
 from typing import TypeVar
@@ -104,9 +104,9 @@ class Desk:
         """Give tasks to children that have room, in order; the given, and the rest."""
         given: list[Assignment] = []
         rest: list[ClaimedTask] = []
-        openings = self._openings()
+        give = self._giver(self._openings())
         for task in tasks:
-            assignment = self._give(task, openings)
+            assignment = give(task)
             if assignment is None:
                 rest.append(task)
             else:
@@ -125,10 +125,11 @@ class Desk:
         # A start costs nearly the same for few as for many: it is worth it when a child will
         # soon have nothing to do.
         has_room = any(opening.is_due for opening in openings.values())
+        give = self._giver(openings)
         while self.held and has_room:
             entry = self.held.popleft()
             paused = self.paused and entry[0].queue_name in self.paused
-            assignment = None if paused else self._give(entry[0], openings)
+            assignment = None if paused else give(entry[0])
             if assignment is None:
                 passed.append(entry)
                 has_room = any(openings.values())
@@ -158,24 +159,38 @@ class Desk:
             stale.append(self.held.popleft()[0])
         return stale
 
-    def _give(self, task: ClaimedTask, openings: dict[Kind, Openings]) -> Assignment | None:
-        """Give a task to the child with the least to do, if it has room for it."""
-        cost = self.costs.of(task.task_name)
+    def _giver(self, openings: dict[Kind, Openings]) -> Callable[[ClaimedTask], Assignment | None]:
+        """Gives tasks, one after the other, to the child with the least to do that has room.
+
+        Good for as long as the lock is held: tasks alike are looked up once.
+        """
+        known: dict[tuple[str, int, str | None], tuple[int, Policy, bool, Kind]] = {}
+
+        def give(task: ClaimedTask) -> Assignment | None:
+            alike = task.task_name, task.version, task.task_options
+            if alike not in known:
+                known[alike] = self._terms(task)
+            cost, policy, alone, kind = known[alike]
+            # A task that crashed a child, or must not start twice, gets a child to itself: nobody
+            # else is charged for its next crash, and it is charged for nobody's.
+            alone = alone or task.crash_count > 0
+            children = openings.get(kind)
+            member = None if children is None else children.find(cost, alone)
+            if children is None or member is None:
+                return None
+            slot = self._next_slot
+            self._next_slot = slot + 1
+            assignment = self.assignments[slot] = Assignment(slot, task, policy, member, cost)
+            member.take(assignment, alone and kind == "process")
+            children.given(member)
+            return assignment
+
+        return give
+
+    def _terms(self, task: ClaimedTask) -> tuple[int, Policy, bool, Kind]:
         policy = _policy(task)
-        # A task that crashed a child, or must not start twice, gets a child to itself: nobody
-        # else is charged for its next crash, and it is charged for nobody's.
-        alone = policy.at_most_once or policy.on_crash == "stall" or task.crash_count > 0
-        kind = self._kind_of(task.task_name, task.version)
-        children = openings.get(kind)
-        member = None if children is None else children.find(cost, alone)
-        if children is None or member is None:
-            return None
-        slot = self._next_slot
-        self._next_slot = slot + 1
-        assignment = self.assignments[slot] = Assignment(slot, task, policy, member, cost)
-        member.take(assignment, alone and kind == "process")
-        children.given(member)
-        return assignment
+        alone = policy.at_most_once or policy.on_crash == "stall"
+        return self.costs.of(task.task_name), policy, alone, self.kind(task)
 
     def put_back(self, given: Iterable[Assignment]) -> list[ClaimedTask]:
         """Undo `fit`: the start of these tasks did not happen."""
