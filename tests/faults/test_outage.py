@@ -83,7 +83,7 @@ def test_a_silent_database_stops_code_before_its_lease_ends(
     try:
         until(lambda: not alive(line.pid), within=10, what="the code to be stopped")
         assert time.time() < expires
-        assert "silent" in worker.said
+        until(lambda: "silent" in worker.said, what="the worker to say why")
         assert worker.process.poll() is None
     finally:
         server.thaw()

@@ -21,10 +21,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
-from holdfast.core.lifecycle import Verb
-from holdfast.core.outcome import Change
 from holdfast.core.records import ClaimedTask, Position
-from holdfast.core.status import TaskStatus
 from holdfast.runtime.assignment import Assignment
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.doubts import Doubts
@@ -37,8 +34,6 @@ from holdfast.store.claims import Begin, Hold, Request, Turn
 from holdfast.store.protocol import Store
 
 log = logging.getLogger("holdfast.worker")
-
-_INTERRUPTED = Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
 
 
 @dataclass(slots=True)
@@ -184,11 +179,6 @@ class Claimer:
         self._landed(plan, at_once, done)
 
     def _landed(self, plan: _Plan, at_once: list[Assignment], done: Turn) -> None:
-        horizon: Position | None = None
-        request = plan.request
-        short = request is not None and len(done.claimed) < request.wanted
-        if request is not None and short:
-            horizon = self._horizon(request)
         with self._desk.lock:
             self._desk.claimed(done.claimed)
             orders = [
@@ -196,21 +186,24 @@ class Claimer:
                 Orders(self._desk, at_once, done.begun),
             ]
             self._desk.hold(task for task in done.claimed if task.key not in done.begun)
-            if plan.source is not None:
-                if short:
-                    plan.source.short(horizon, monotonic())
-                elif done.claimed:
-                    task = done.claimed[-1]
-                    last = Position(task.priority, task.enqueued_at, task.id)
-                    plan.source.found(last, monotonic())
         for order in orders:
             order.send()
+        # Not before: children need not wait for where the next claim begins.
+        if plan.source is not None and plan.request is not None:
+            self._looked(plan.source, plan.request, done.claimed)
 
-    def _horizon(self, request: Request) -> Position | None:
-        try:
-            return self._store.run(claims.horizon(request.queue, request.after))
-        except StoreUnavailable:
-            return None
+    def _looked(self, source: Source, request: Request, claimed: Sequence[ClaimedTask]) -> None:
+        if len(claimed) < request.wanted:
+            try:
+                horizon = self._store.run(claims.horizon(request.queue, request.after))
+            except StoreUnavailable:
+                horizon = None
+            with self._desk.lock:
+                source.short(horizon, monotonic())
+        else:
+            last = Position(claimed[-1].priority, claimed[-1].enqueued_at, claimed[-1].id)
+            with self._desk.lock:
+                source.found(last, monotonic())
 
     def _failed(self, plan: _Plan, at_once: list[Assignment], error: StoreUnavailable) -> None:
         self._outage.noted(error)

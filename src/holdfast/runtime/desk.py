@@ -199,6 +199,8 @@ class Desk:
             self.assignments.pop(assignment.slot, None)
             assignment.member.drop(assignment.slot)
             tasks.append(assignment.task)
+        if tasks:
+            self.room.notify()
         return tasks
 
     def forget(self, tasks: Sequence[ClaimedTask]) -> None:

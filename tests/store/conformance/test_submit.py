@@ -100,6 +100,19 @@ def test_a_batch_is_answered_in_its_order(lab: Lab) -> None:
     ]
 
 
+@pytest.mark.parametrize("met", [(), (0,), (7,), (8, 19), (20,), tuple(range(21))])
+def test_a_large_batch_is_answered_row_by_row(lab: Lab, met: tuple[int, ...]) -> None:
+    """Many rows are written together; which of them met another must be known all the same."""
+    batch = [submission(args=f"[{n}]") for n in range(21)]
+    lab.submit(*(batch[n] for n in met))
+    answers = lab.submit(*batch)
+    assert [n for n, answer in enumerate(answers) if answer.answer is SubmitAnswer.EXISTING] == [
+        *met
+    ]
+    assert {answer.answer for answer in answers} <= {SubmitAnswer.CREATED, SubmitAnswer.EXISTING}
+    assert sorted(task.id for task in lab.claim(30).tasks) == sorted(sent.id for sent in batch)
+
+
 def test_a_thousand_tasks_go_in_one_batch(lab: Lab) -> None:
     ids = lab.send_many(1000)
     assert set(lab.statuses(ids)) == {TaskStatus.PENDING}

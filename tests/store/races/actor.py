@@ -108,7 +108,7 @@ class Actor:
     def run(self, make: Callable[[], Op[T]]) -> T:
         """Run an operation, stopping before each of its steps."""
         # SQLite takes the writer's turn before the first statement, so there the first stop
-        # comes before that.
+        # comes before that. (If the first step is all that is written, it is its own commit.)
         early = self._store.engine == "sqlite"
 
         def stepped() -> Op[T]:
@@ -130,7 +130,7 @@ class Actor:
             try:
                 asked = steps.send(answer)
             except StopIteration as end:
-                if mode is Mode.WRITE or self._store.engine == "sqlite":
+                if mode is Mode.WRITE:
                     self._stop(f"{name} commit")
                 value: T = end.value
                 return value
@@ -138,9 +138,11 @@ class Actor:
                 self._stop(asked.name if isinstance(asked, Statement) else name)
             stop = True
             with self._changed:
-                self.wants_turn = False
-                self.in_transaction = mode is not Mode.READ
+                self.wants_turn = self.wants_turn and mode is Mode.ALONE
+                self.in_transaction = mode is Mode.WRITE
             answer = yield asked
+            with self._changed:
+                self.wants_turn = False
 
     def _stop(self, before: str) -> None:
         with self._changed:

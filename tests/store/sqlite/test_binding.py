@@ -165,3 +165,17 @@ def test_a_text_without_columns_runs_once() -> None:
 
     assert len(insert.rows) == 2
     assert select.values == []
+
+
+def test_an_insert_takes_several_rows_at_a_time() -> None:
+    texts = [
+        "INSERT INTO t (a, b) VALUES (:id, max(:name, ':name', :now)) ON CONFLICT DO NOTHING",
+        "INSERT INTO t (a) VALUES (:id) RETURNING a",
+        "INSERT INTO t (a) SELECT :id",
+        "UPDATE t SET a = :id",
+    ]
+    binder = Binder(lambda name: texts)
+    first, *others = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
+    rows = ", ".join(f"(?{1 + 3 * n}, max(?{2 + 3 * n}, ':name', ?{3 + 3 * n}))" for n in range(8))
+    assert first.several == f"INSERT INTO t (a, b) VALUES {rows} ON CONFLICT DO NOTHING"
+    assert [call.several for call in others] == [None, None, None]

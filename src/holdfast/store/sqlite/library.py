@@ -125,7 +125,8 @@ def _has_sqlite3_connections() -> bool:
     sqlite3 = sys.modules.get("sqlite3")
     if sqlite3 is None:
         return False
-    return any(isinstance(found, sqlite3.Connection) for found in gc.get_objects())
+    # Not isinstance, which asks objects for their class: proxies of all kinds would come to life.
+    return any(issubclass(type(found), sqlite3.Connection) for found in gc.get_objects())
 
 
 if hasattr(os, "register_at_fork"):
