@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import ErrorCode, TaskHandle, TaskStatus
+from holdfast import ErrorCode, Holdfast, TaskHandle, TaskStatus
 from holdfast.core.status import AttemptOutcome
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
@@ -168,6 +168,14 @@ def test_retries_with_a_delay(site: Site) -> None:
     first, second, third = site.ledger.lines("retried", handle.id)
     assert 0.05 <= second.at - first.at < 1.0
     assert 0.1 <= third.at - second.at < 1.0
+
+
+def test_a_send_by_name_is_retried_as_its_definition_says(site: Site) -> None:
+    """The sender has none of the code."""
+    with Holdfast(site.app.config.url) as elsewhere:
+        handle = elsewhere.send("retried")
+        assert handle.get(20) == 3
+        assert handle.info().max_retries == 2
 
 
 def test_retries_used_up(site: Site) -> None:

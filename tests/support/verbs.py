@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -136,6 +136,7 @@ class Verbs(ABC):
         lease_us: int = LEASE_US,
         token: bytes | None = None,
         after: Position = HEAD,
+        policies: Mapping[str, claims.Rules] | None = None,
     ) -> Claimed:
         return self.run(
             claims.claim(
@@ -146,6 +147,7 @@ class Verbs(ABC):
                 wanted=wanted,
                 lease_us=lease_us,
                 after=after,
+                policies=policies or {},
             )
         )
 

@@ -21,6 +21,7 @@ from holdfast.core.identity import new_id, new_ids
 from holdfast.core.lineage import Lineage, current
 from holdfast.core.moment import Due, from_us
 from holdfast.core.payload import encode_arguments, to_json
+from holdfast.core.policy import BY_NAME
 from holdfast.core.records import Submission
 from holdfast.core.signature import Signature
 from holdfast.core.unique import Unique, slot
@@ -151,15 +152,14 @@ class Form:
         )
 
     @classmethod
-    def named(
-        cls, name: str, version: int | None, choice: Choice, task_options: str | None
-    ) -> Form:
-        """For a task whose code is elsewhere; its worker will check the arguments."""
+    def named(cls, name: str, version: int | None, choice: Choice) -> Form:
+        """For a task whose code is elsewhere; its worker will check the arguments, and knows its
+        retries, time limits and other rules."""
         return cls(
             choice,
             task_name=option.task_name(name),
             version=1 if version is None else option.at_least(1, version, "version"),
-            task_options=task_options,
+            task_options=BY_NAME,
         )
 
     @property

@@ -18,7 +18,6 @@ from holdfast.client.registry import Registry
 from holdfast.client.sender import refuse
 from holdfast.client.verdict import Decode
 from holdfast.core.errors import ConfigError, HoldfastError
-from holdfast.core.policy import Policy
 from holdfast.core.records import SubmitAnswer, Submitted
 
 __all__ = ["Dispatch", "ManyArguments"]
@@ -58,8 +57,7 @@ class Dispatch:
         known = self.registry.find(name, version)
         if known is not None:
             return Form.of(known, choice)
-        policy = Policy(timeout=self.access.config.default_timeout)
-        return Form.named(name, version, choice, policy.encode())
+        return Form.named(name, version, choice)
 
     def send(self, call: Call, *, repeated: bool = False) -> TaskHandle[Any]:
         """Send a call."""

@@ -63,6 +63,8 @@ class Policy:
 
 
 DEFAULT: Final = Policy()
+BY_NAME: Final = '{"by_name":true}'
+"""The options of a task whose sender did not know its definition; who claims it puts in its own."""
 _KINDS: Final[dict[str, Any]] = {
     "retry": dict[str, Any],
     "timeout": float | None,

@@ -148,6 +148,7 @@ class Claimer:
                 wanted,
                 self._desk.options.lease_us,
                 source.position(now),
+                source.policies,
             )
             return
 

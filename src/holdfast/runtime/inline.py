@@ -49,6 +49,9 @@ class Inline:
         self.store = store
         self._worker_id = f"inline-{os.urandom(6).hex()}"
         self._known = [claims.known_name(task.name, task.version) for task in application.tasks]
+        self._policies = claims.rules(
+            (task.name, task.version, task.task_options) for task in application.tasks
+        )
         self._plans = {
             task.key: Plan(task, self.max_payload, hooks.hooks_for(application.hooks, task))
             for task in application.tasks
@@ -110,6 +113,7 @@ class Inline:
                 known=self._known,
                 wanted=_BATCH,
                 lease_us=_LEASE_US,
+                policies=self._policies,
             )
         )
         return claimed.tasks

@@ -17,7 +17,7 @@ from holdfast.core.cursor import Cursor
 from holdfast.core.records import HEAD, Position
 from holdfast.runtime.options import QueueChoice
 from holdfast.runtime.wire import Kind, KnownTask
-from holdfast.store.claims import known_name
+from holdfast.store.claims import known_name, rules
 
 
 class Source:
@@ -29,6 +29,8 @@ class Source:
         self.kind: Kind = tasks[0].kind
         self.names = [known_name(task.name, task.version) for task in tasks]
         """What a claim may take."""
+        self.policies = rules((task.name, task.version, task.task_options) for task in tasks)
+        """What those among them that were sent by name shall go by."""
         self.only = tasks[0] if tasks[0].max_concurrent is not None else None
         """The one task of this source, if it has a limit of its own."""
         self.is_deep = False

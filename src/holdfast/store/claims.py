@@ -10,13 +10,14 @@ caller then asks `release_token`, which gives back whatever the claim had taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from holdfast.core.policy import BY_NAME, Policy
 from holdfast.core.records import (
     HEAD,
     LOST,
@@ -54,6 +55,20 @@ MAX_TASKS_PER_LEASE = 500
 _ORDER = attrgetter("priority", "enqueued_at", "id")
 
 
+Rules: TypeAlias = tuple[str | None, int]
+"""The options of a task as they are stored, and how many retries they grant."""
+_NO_POLICIES: Mapping[str, Rules] = {}
+
+
+def rules(tasks: Iterable[tuple[str, int, str | None]]) -> dict[str, Rules]:
+    """The rules of tasks (name, version, options), but for those that have none of their own."""
+    return {
+        known_name(name, version): (options, Policy.decode(options).max_retries)
+        for name, version, options in tasks
+        if options is not None
+    }
+
+
 class Begin(Struct, frozen=True, gc=False):
     """A claimed task and the process that is to run it."""
 
@@ -85,13 +100,15 @@ def claim(
     wanted: int,
     lease_us: int,
     after: Position = HEAD,
+    policies: Mapping[str, Rules] = _NO_POLICIES,
 ) -> Steps[Claimed]:
     """Take up to `wanted` tasks of one queue, in its order, from `after` on.
 
     At most 1,000 entries are examined; `horizon` tells where to go on when that was not
-    enough to find tasks this worker knows.
+    enough to find tasks this worker knows. A task that was sent by name gets the rules that
+    `policies` has for it.
     """
-    request = Request(token, worker_id, queue, known, wanted, lease_us, after)
+    request = Request(token, worker_id, queue, known, wanted, lease_us, after, policies)
     return _claimed(request, (yield _claim(request)))
 
 
@@ -105,6 +122,7 @@ class Request(NamedTuple):
     wanted: int
     lease_us: int
     after: Position = HEAD
+    policies: Mapping[str, Rules] = _NO_POLICIES
 
 
 def _claim(request: Request) -> Statement:
@@ -117,6 +135,8 @@ def _claim(request: Request) -> Statement:
             "known": Texts(request.known),
             "wanted": min(request.wanted, MAX_TASKS_PER_LEASE),
             "lease_us": request.lease_us,
+            "by_name": BY_NAME,
+            "policies": dict(request.policies),
             **behind(request.after),
         },
     )

@@ -6,12 +6,13 @@ import pytest
 
 from holdfast.core.errors import StoreError
 from holdfast.core.identity import new_id
+from holdfast.core.policy import BY_NAME
 from holdfast.core.records import LOST, Answer, ClaimedTask, Position
 from holdfast.core.status import TaskStatus
 from holdfast.store import claims, leases, queues, rows
 from tests.support.locks import locked_rows
 from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs
-from tests.support.verbs import LEASE_US, WORKER, new_token, submission
+from tests.support.verbs import KNOWN, LEASE_US, WORKER, new_token, submission
 
 HOUR = 3600 * SECOND
 
@@ -123,6 +124,26 @@ def test_a_claimed_task_brings_all_that_running_it_needs(lab: Lab) -> None:
     record = lab.task(sent.id)
     for name in set(ClaimedTask.__struct_fields__) - {"key", "token"}:
         assert getattr(task, name) == getattr(record, name), name
+
+
+@pytest.mark.parametrize(
+    ("policies", "rules"),
+    [
+        ({KNOWN: ('{"retry":{"max_retries":3}}', 3)}, ('{"retry":{"max_retries":3}}', 3)),
+        ({"other@1": ("{}", 9)}, (None, 0)),
+        ({}, (None, 0)),
+    ],
+)
+def test_a_task_that_was_sent_by_name_gets_the_rules_of_its_definition(
+    lab: Lab, policies: dict[str, claims.Rules], rules: claims.Rules
+) -> None:
+    """They stay with it: whoever recovers it may not know its definition."""
+    named, own = lab.send(task_options=BY_NAME), lab.send(task_options='{"timeout":3.0}')
+    first, second = lab.claim(policies=policies).tasks
+    assert (first.id, first.task_options, first.max_retries) == (named, *rules)
+    assert (second.id, second.task_options) == (own, '{"timeout":3.0}')
+    stored = lab.task(named)
+    assert (stored.task_options, stored.max_retries) == rules
 
 
 def test_a_token_is_good_for_one_claim(lab: Lab) -> None:

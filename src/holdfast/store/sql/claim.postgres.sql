@@ -7,6 +7,7 @@
 -- here knows, and dead index entries under someone's open snapshot, cost a bounded amount. Each
 -- candidate is locked by its key as it is needed: no more rows are locked than are claimed. (It
 -- says `status`, not `ready`: the partial index on `ready` would be read from end to end for each.)
+-- A task that was sent by name, without its definition, is given the rules of whoever claims it.
 -- Differs from SQLite: row locks, and the lease row is written by the same statement.
 WITH picked AS MATERIALIZED (
     SELECT locked.id
@@ -38,7 +39,19 @@ WITH picked AS MATERIALIZED (
 ), claimed AS (
     UPDATE holdfast_tasks AS task
     SET status = 'CLAIMED', ready = false, claim_token = :token::uuid, claimed_at = :now,
-        claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now
+        claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now,
+        task_options = CASE
+            WHEN task.task_options = :by_name
+            THEN :policies::jsonb -> (task.task_name || '@' || task.version) ->> 0
+            ELSE task.task_options
+        END,
+        max_retries = CASE
+            WHEN task.task_options = :by_name
+            THEN coalesce(
+                (:policies::jsonb -> (task.task_name || '@' || task.version) ->> 1)::int, 0
+            )
+            ELSE task.max_retries
+        END
     WHERE task.id = ANY (ARRAY(SELECT id FROM picked))
     RETURNING
         task.id AS key, task.id, task.task_name, task.version, task.queue_name, task.priority,

@@ -25,7 +25,17 @@ FROM (
 HAVING count(*) > 0;
 UPDATE holdfast_tasks
 SET status = 'CLAIMED', ready = 0, claim_token = :token, claimed_at = :now,
-    claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now
+    claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now,
+    task_options = CASE
+        WHEN task_options = :by_name
+        THEN json_extract(:policies, '$."' || task_name || '@' || version || '"[0]')
+        ELSE task_options
+    END,
+    max_retries = CASE
+        WHEN task_options = :by_name
+        THEN ifnull(json_extract(:policies, '$."' || task_name || '@' || version || '"[1]'), 0)
+        ELSE max_retries
+    END
 WHERE seq IN (
     SELECT task.value
     FROM holdfast_leases AS lease, json_each(lease.task_ids) AS task
