@@ -106,16 +106,13 @@ def test_another_name_of_the_same_file_is_the_same_file(
         make_store(link, driver="sqlite3").run(verbs.count())
 
 
-class _Proxy:
+def test_proxies_in_the_process_are_left_in_peace(file: str) -> None:
     """Like Django's settings: whoever asks for its class brings it to life, or fails to."""
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
+    def wake(self: object) -> type:
         raise LookupError("not configured yet")
 
-
-def test_proxies_in_the_process_are_left_in_peace(file: str) -> None:
-    proxies = [_Proxy()]
+    proxies = [type("Proxy", (), {"__class__": property(wake)})()]
     with open(file, "rb"):  # noqa: PTH123
         # Somebody has the file open; whether that is a connection of sqlite3 is looked for.
         assert library.choose(file, None) == "apsw"
