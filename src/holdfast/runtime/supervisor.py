@@ -20,13 +20,13 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import threading
 from collections.abc import Callable, Sequence
 from math import inf
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.assignment import Assignment
+from holdfast.runtime.bell import Bell
 from holdfast.runtime.claimer import Claimer
 from holdfast.runtime.criers import Criers
 from holdfast.runtime.desk import Desk
@@ -59,6 +59,8 @@ from holdfast.store.protocol import Store
 log = logging.getLogger("holdfast.worker")
 
 _STEP = 0.05
+_REST = 1.0
+"""Seconds after which the main thread looks around although nothing stirs."""
 _PROMPT = 1.0
 """Seconds that everything else waits for a first child."""
 _LAST_WORDS = 5.0
@@ -85,7 +87,7 @@ class Supervisor:
         self._store = store
         self._ready = ready
         self._failure: tuple[str, BaseException] | None = None
-        self._stirred = threading.Event()
+        self._stirred = Bell()
         hostname = socket.gethostname()
         found = sources(_queues(options, manifest.tasks), manifest.tasks)
         self.desk = Desk(options, manifest.tasks)
@@ -192,8 +194,8 @@ class Supervisor:
             while self._failure is None and not self._shutdown.step():
                 if self.options.burst and self._is_drained():
                     self._shutdown.ask()
-                self._stirred.wait(_STEP)
-                self._stirred.clear()
+                busy = self.options.burst or self._shutdown.asked
+                self._stirred.wait(_STEP if busy else _REST)
         finally:
             self._end()
         return self._exit_code()
@@ -239,7 +241,7 @@ class Supervisor:
     def stop(self) -> None:
         """Ask it to stop; asked again, it hurries. Safe in a signal handler."""
         self._shutdown.ask()
-        self._stirred.set()
+        self._stirred.ring()
 
     def _crew_wanted(self) -> dict[Kind, tuple[int, int]]:
         return _crew_size(self.options, self.manifest.tasks)
@@ -335,7 +337,7 @@ class Supervisor:
 
     def _failed(self, duty: str, error: BaseException) -> None:
         self._failure = self._failure or (duty, error)
-        self._stirred.set()
+        self._stirred.ring()
 
 
 def _queues(options: WorkerOptions, tasks: Sequence[KnownTask]) -> Sequence[QueueChoice]:

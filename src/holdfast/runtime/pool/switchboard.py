@@ -32,6 +32,7 @@ from holdfast.core.outcome import (
 from holdfast.core.records import Usage
 from holdfast.runtime import wire
 from holdfast.runtime.assignment import Assignment, Finished
+from holdfast.runtime.bell import Bell
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.pool.crew import Crew
 from holdfast.runtime.pool.member import Member, State
@@ -85,9 +86,7 @@ class Switchboard:
         self._told = told
         self._template_ended = template_ended
         self._selector = selectors.DefaultSelector()
-        self._bell, self._rope = os.pipe()
-        os.set_blocking(self._bell, False)
-        os.set_blocking(self._rope, False)
+        self._bell = Bell()
         self._selector.register(self._bell, selectors.EVENT_READ, None)
         self._unflushed: set[Member] = set()
         self._newcomers: list[Member] = []
@@ -110,8 +109,6 @@ class Switchboard:
     def close(self) -> None:
         """Let go of every socket and pipe; nothing may be heard or said any more."""
         self._selector.close()
-        for descriptor in (self._bell, self._rope):
-            os.close(descriptor)
         for member in self._desk.members.values():
             os.close(member.output)
             member.close()
@@ -128,16 +125,13 @@ class Switchboard:
 
     def wake(self) -> None:
         """End the wait of `tick` (any thread)."""
-        try:
-            os.write(self._rope, b"!")
-        except BlockingIOError:
-            pass
+        self._bell.ring()
 
     def tick(self) -> float:
         """Wait for something to read, and read it."""
         for key, _ in self._selector.select(self._wake_resting()):
             if key.data is None:
-                self._drain_bell()
+                self._bell.hush()
             elif key.data == "template":
                 self._hear_template()
             else:
@@ -172,13 +166,6 @@ class Switchboard:
 
     def _listen(self, member: Member) -> None:
         self._selector.register(member.output, selectors.EVENT_READ, (member, "output"))
-
-    def _drain_bell(self) -> None:
-        try:
-            while os.read(self._bell, 4096):
-                pass
-        except BlockingIOError:
-            pass
 
     def _welcome(self) -> None:
         while self._newcomers:
