@@ -79,7 +79,7 @@ class Starter:
 def begins(given: Iterable[Assignment]) -> list[Begin]:
     """What the store is told of tasks that have found their children."""
     return [
-        Begin(task.key, task.token, member.pid or 0, member.name)
+        Begin(task.key, task.token, member.pid or 0, member.name, task.attempt + 1)
         for task, member in [(assignment.task, assignment.member) for assignment in given]
     ]
 

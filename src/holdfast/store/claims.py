@@ -30,6 +30,7 @@ from holdfast.core.records import (
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import (
+    EVERY,
     At,
     Changes,
     Channel,
@@ -76,6 +77,8 @@ class Begin(Struct, frozen=True, gc=False):
     token: bytes
     pid: int
     process_name: str
+    attempt: int | None = None
+    """Which attempt it will be, if that is known. (Only who holds the claim can begin it.)"""
 
 
 class Hold(NamedTuple):
@@ -143,7 +146,7 @@ def _claim(request: Request) -> Statement:
 
 
 def _claimed(request: Request, found: Rows) -> Claimed:
-    tasks = [rows.claimed(row, request.token) for row in found]
+    tasks = [rows.claimed(row, request.token) for row in rows.claim(found)]
     # RETURNING keeps no order.
     tasks.sort(key=_ORDER)
     return Claimed(request.token, tasks)
@@ -230,10 +233,18 @@ def start(begins: Sequence[Begin], *, hostname: str) -> Steps[dict[Key, Landing]
 
 def _start(begins: Sequence[Begin], hostname: str) -> Statement:
     changes = [(b.key, b.token, (b.pid, b.process_name)) for b in begins]
-    return Statement("start", {"changes": Changes(changes), "hostname": hostname})
+    known = all(b.attempt is not None for b in begins)
+    return Statement(
+        "start",
+        {"changes": Changes(changes), "hostname": hostname},
+        expected=len(begins) if known else None,
+    )
 
 
 def _started(begins: Sequence[Begin], found: Rows) -> dict[Key, Landing]:
+    if found is EVERY:
+        running = Landing(Answer.LANDED, TaskStatus.RUNNING)
+        return {begin.key: running._replace(attempt=begin.attempt) for begin in begins}
     answers = {begin.key: LOST for begin in begins}
     # Nearly all of them are at their first attempt.
     landings: dict[tuple[int, int], Landing] = {}

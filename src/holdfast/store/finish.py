@@ -25,6 +25,7 @@ from holdfast.store.claims import lockable
 from holdfast.store.dependents import Ended, ended_steps, resolve
 from holdfast.store.endings import CANCELLED
 from holdfast.store.op import (
+    EVERY,
     Changes,
     Channel,
     Column,
@@ -41,6 +42,7 @@ from holdfast.store.op import (
 )
 
 _DONE = Hint(Channel.DONE)
+_COMPLETED = Landing(Answer.LANDED, TaskStatus.COMPLETED)
 
 
 class Completion(Struct, frozen=True, gc=False):
@@ -66,14 +68,25 @@ class Ending(NamedTuple):
 
 
 def complete(
-    completions: Sequence[Completion], *, skip_locked: bool = False
+    completions: Sequence[Completion], *, skip_locked: bool = False, terse: bool = False
 ) -> Op[dict[Key, Landing]]:
-    """RUNNING → COMPLETED. With `skip_locked`, a row that another transaction holds is BUSY."""
+    """RUNNING → COMPLETED. With `skip_locked`, a row that another transaction holds is BUSY.
+
+    A `terse` answer need not say which attempt it was.
+    """
     single = not skip_locked and not any(c.in_workflow for c in completions)
-    return Op(_complete(completions, skip_locked), Mode.ALONE if single else Mode.WRITE, "complete")
+    return Op(
+        _complete(completions, skip_locked, terse),
+        Mode.ALONE if single else Mode.WRITE,
+        "complete",
+    )
 
 
-def _complete(completions: Sequence[Completion], skip_locked: bool) -> Steps[dict[Key, Landing]]:
+def _complete(
+    completions: Sequence[Completion], skip_locked: bool, terse: bool
+) -> Steps[dict[Key, Landing]]:
+    # Of steps of a workflow it is asked which.
+    terse = terse and not any(c.in_workflow for c in completions)
     answers: dict[Key, Landing] = {c.key: LOST for c in completions}
     if skip_locked:
         free = yield from lockable([c.key for c in completions])
@@ -90,7 +103,10 @@ def _complete(completions: Sequence[Completion], skip_locked: bool) -> Steps[dic
             )
         },
         hint=_DONE,
+        expected=len(completions) if terse else None,
     )
+    if ended is EVERY:
+        return answers | {c.key: _COMPLETED for c in completions}
     # Nearly all of them are at their first attempt.
     landings: dict[int, Landing] = {}
     for key, _, attempt, *_ in ended:
@@ -159,7 +175,7 @@ def finish(
 ) -> Op[dict[Key, Landing]]:
     """Everything a worker has to write about ended runs, in one transaction."""
     if not endings and extras is NO_EXTRAS:
-        return complete(completions, skip_locked=skip_locked)
+        return complete(completions, skip_locked=skip_locked, terse=True)
     return Op(_finish(completions, endings, extras, skip_locked), Mode.WRITE, "finish")
 
 
@@ -176,7 +192,7 @@ def _finish(
     if extras.logs:
         yield from evidence.append_logs(extras.logs)
     if completions:
-        answers |= yield from _complete(completions, skip_locked)
+        answers |= yield from _complete(completions, skip_locked, terse=True)
     if endings:
         answers |= yield from end_steps(endings, skip_locked)
     if extras.tallies:

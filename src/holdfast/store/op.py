@@ -35,7 +35,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from functools import wraps
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -169,6 +169,10 @@ class Hint:
     queues: Sequence[str] = (ENDED,)
 
 
+EVERY: Final[Rows] = [("every",)]
+"""The answer to a statement with `expected`, in place of its rows, if there were so many."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One named statement of `store/sql` and its parameters."""
@@ -177,6 +181,9 @@ class Statement:
     params: Mapping[str, Any] = field(default_factory=dict)
     table: Table | None = None
     hint: Hint | None = None
+    expected: int | None = None
+    """How many rows it returns if all is well, for one who then needs to know no more: an engine
+    may answer `EVERY`. (SQLite does: each row costs it a moment without the interpreter's lock.)"""
 
 
 Steps: TypeAlias = Generator["Statement | tuple[Statement, ...]", Any, T]

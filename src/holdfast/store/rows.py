@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from holdfast.core.records import (
     AttemptRecord,
     ClaimedTask,
@@ -18,7 +20,9 @@ from holdfast.core.records import (
     WorkerState,
 )
 from holdfast.core.status import AttemptOutcome, TaskStatus
-from holdfast.store.op import Key, Row
+from holdfast.store.op import Key, Row, Rows
+
+_decode = msgspec.json.Decoder().decode
 
 
 def uuid(value: bytes | str) -> bytes:
@@ -46,6 +50,14 @@ def keys(value: Sequence[Any] | str) -> list[Key]:
 
 
 _claimed: Callable[..., ClaimedTask] = ClaimedTask
+
+
+def claim(found: Rows) -> Rows:
+    """The rows of a claim; SQLite gives them in one text."""
+    if len(found) == 1 and len(found[0]) == 1:
+        rows: Rows = _decode(found[0][0])
+        return rows
+    return found
 
 
 def claimed(row: Row, token: bytes) -> ClaimedTask:

@@ -1,6 +1,8 @@
 -- claim: PENDING → CLAIMED, in the order priority, enqueued_at, id, within one queue.
 -- Differs from PostgreSQL: one writer at a time, so nothing is locked or skipped; the lease row is
--- written first and the tasks follow from it. At most 1,000 entries are examined.
+-- written first and the tasks follow from it; they come back in one JSON text, because each row that
+-- is fetched has to wait for the interpreter's lock. (None do if the UPDATE, the last change, found
+-- none: the token was used before.) At most 1,000 entries are examined.
 INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)
 SELECT :token, :worker_id, :now + :lease_us, json_group_array(seq)
 FROM (
@@ -40,8 +42,17 @@ WHERE seq IN (
     SELECT task.value
     FROM holdfast_leases AS lease, json_each(lease.task_ids) AS task
     WHERE lease.token = :token
-) AND ready
-RETURNING
-    seq AS key, id, task_name, version, queue_name, priority, enqueued_at, args, kwargs,
-    task_options, attempt, retry_count, max_retries, crash_count, good_until,
-    parent_id, root_id, workflow_id, trace_context;
+) AND ready;
+SELECT json_group_array(
+    json_array(
+        seq, id, task_name, version, queue_name, priority, enqueued_at, args, kwargs,
+        task_options, attempt, retry_count, max_retries, crash_count, good_until,
+        parent_id, root_id, workflow_id, trace_context
+    )
+)
+FROM holdfast_tasks
+WHERE changes() > 0 AND seq IN (
+    SELECT task.value
+    FROM holdfast_leases AS lease, json_each(lease.task_ids) AS task
+    WHERE lease.token = :token
+);

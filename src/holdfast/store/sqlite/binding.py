@@ -37,7 +37,7 @@ from holdfast.store.op import (
 
 NOW = "now"
 _PLAIN = (tuple, list)
-_RETURNING = re.compile(r"\bRETURNING\b", re.IGNORECASE)
+RETURNING = re.compile(r"\bRETURNING\b", re.IGNORECASE)
 _VALUES = re.compile(
     r"^INSERT\b.*\bVALUES\s*(\(.*\))\s*(?:ON CONFLICT DO NOTHING\s*)?;?\s*$", re.DOTALL
 )
@@ -196,7 +196,7 @@ def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | Prepared:
         return plain
     prepared = prepare(sql, used)
     names = prepared.names[len(used) :]
-    returns = _RETURNING.search(sql) is not None
+    returns = RETURNING.search(sql) is not None
     return Layout(
         sql=prepared.sql,
         returns=returns,

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any
 
-from holdfast.store.op import Hint, Rows, Statement
-from holdfast.store.sqlite.binding import SEVERAL, Binder, Call
+from holdfast.store.op import EVERY, Hint, Rows, Statement
+from holdfast.store.sqlite.binding import RETURNING, SEVERAL, Binder, Call
 from holdfast.store.sqlite.driver import Connection
 
 
@@ -40,6 +40,9 @@ class Session:
         connection = self._connection
         for call in calls:
             call.at(self.now)
+        if statement.expected is not None and self._is_as_expected(statement.expected, calls):
+            rows, calls = EVERY, ()
+        for call in calls:
             if call.values is not None:
                 rows = connection.execute(call.sql, call.values)
             elif call.returns or statement.table is None:
@@ -50,6 +53,18 @@ class Session:
         if statement.hint is not None:
             self.hints.append(statement.hint)
         return rows
+
+    def _is_as_expected(self, expected: int, calls: Sequence[Call]) -> bool:
+        """Execute the calls without having their rows returned; undone if those are too few."""
+        connection = self._connection
+        connection.execute("SAVEPOINT holdfast_batch")
+        for call in calls:
+            connection.execute(RETURNING.split(call.sql)[0], call.values or ())
+        as_expected = connection.changes == expected
+        if not as_expected:
+            connection.execute("ROLLBACK TO holdfast_batch")
+        connection.execute("RELEASE holdfast_batch")
+        return as_expected
 
     def _write(self, call: Call) -> Collection[int]:
         """Run a text for each row; the places of those for which it wrote nothing."""
