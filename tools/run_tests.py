@@ -1,11 +1,12 @@
-"""Run every check and test, one part after another, and close with a table of times.
+"""Run every check and test, and close with a table of times.
 
     python tools/run_tests.py                what `make test` and CI run
     python tools/run_tests.py --full         and the tests marked slow
     python tools/run_tests.py --check-only   only the checks that run no test
 
 A failing part does not stop the others; any failure makes the exit status 1. Parts are
-plain commands, printed before they run, so that each can be repeated by hand.
+plain commands, printed with what they say, so that each can be repeated by hand. Checks run
+two at a time, tests after them and one part after the other.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import shlex
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,8 +54,11 @@ class Finished:
     status: int
 
 
-def run(name: str, command: list[str]) -> Finished:
-    print(f"\n=== {name}: {shlex.join(command)}", flush=True)
+def run(name: str, command: list[str], *, at_once: bool = True) -> Finished:
+    """Run a part; what it says is shown at once, or when it has ended."""
+    heading = f"\n=== {name}: {shlex.join(command)}"
+    if at_once:
+        print(heading, flush=True)
     environment = {
         **os.environ,
         "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -63,12 +68,32 @@ def run(name: str, command: list[str]) -> Finished:
         "PYTHONHASHSEED": "0",
     }
     began = time.monotonic()
-    status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
-    return Finished(name, time.monotonic() - began, status)
+    kept = None if at_once else subprocess.PIPE
+    ended = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        check=False,
+        text=True,
+        stdout=kept,
+        stderr=None if at_once else subprocess.STDOUT,
+    )
+    if not at_once:
+        print(f"{heading}\n{ended.stdout}", end="", flush=True)
+    return Finished(name, time.monotonic() - began, ended.returncode)
 
 
-def table(finished: list[Finished]) -> str:
-    total = sum(part.seconds for part in finished)
+def check() -> list[Finished]:
+    """Run all checks; the two longest take one core each."""
+    with ThreadPoolExecutor(2) as pool:
+        longest_first = sorted(CHECKS, key=lambda name: name not in ("pyright", "mypy"))
+        running = {
+            name: pool.submit(run, name, CHECKS[name], at_once=False) for name in longest_first
+        }
+    return [running[name].result() for name in CHECKS]
+
+
+def table(finished: list[Finished], total: float) -> str:
     lines = [f"{'part':<14}{'seconds':>9}  result"]
     for part in finished:
         result = "ok" if part.status == 0 else f"FAILED (exit status {part.status})"
@@ -83,11 +108,13 @@ def main() -> int:
     parser.add_argument("--check-only", action="store_true", help="run no tests")
     options = parser.parse_args()
 
-    parts = dict(CHECKS) if options.check_only else CHECKS | test_parts(options.full)
-    finished = [run(name, command) for name, command in parts.items()]
+    began = time.monotonic()
+    finished = check()
+    if not options.check_only:
+        finished += [run(name, command) for name, command in test_parts(options.full).items()]
 
-    print(f"\n{table(finished)}")
-    total = sum(part.seconds for part in finished)
+    total = time.monotonic() - began
+    print(f"\n{table(finished, total)}")
     if not options.full and total > BUDGET_S:
         print(f"note: {total:.0f} s is over the {BUDGET_S} s that `make test` may take")
     return int(any(part.status for part in finished))
