@@ -80,8 +80,12 @@ class Crew:
         return [*found, *(child for one in found for child in one.children(recursive=True))]
 
     def cpu_seconds(self) -> float:
-        """Processor time of all of its processes so far."""
-        return sum(times.user + times.system for times in (p.cpu_times() for p in self.tree()))
+        """Processor time of all of its processes so far, by the scheduler's own account.
+
+        (The times that processes report are counted in ticks; whoever wakes with a timer runs
+        when a tick is counted, so that an idle worker seems to cost a third more than it does.)
+        """
+        return sum(_ran_ns(process.pid) for process in self.tree()) / 1e9
 
     def memory_mb(self) -> float:
         """Proportional set size of all of its processes: a shared page counts once."""
@@ -109,6 +113,11 @@ class Crew:
 
     def __exit__(self, *exc: object) -> None:
         self.stop()
+
+
+def _ran_ns(pid: int) -> int:
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks)
 
 
 def _pss_kb(pid: int) -> int:
