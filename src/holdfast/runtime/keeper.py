@@ -141,7 +141,10 @@ class Keeper:
     def judge(self) -> None:
         """May our code go on? Asked by the watcher: this thread may be waiting for an answer."""
         waiting = self._asking_since
-        patience = _REFUSED_PATIENCE if self._outage.is_on else self._lease / 6
+        # Others may have found the store back while we wait for our next try; nobody else can
+        # take our leases yet.
+        refused = self._outage.over_for < _REFUSED_PATIENCE
+        patience = _REFUSED_PATIENCE if refused else self._lease / 6
         unanswered = waiting is not None and uptime() - waiting > patience
         if self._given_up or not (self._outage.is_on or unanswered):
             return

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+from math import inf
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
@@ -30,6 +31,7 @@ class Outage:
         self._said_at = 0.0
         self._failures = 0
         self._over = threading.Event()
+        self._ended_at = -inf
         self.silent = False
 
     @property
@@ -42,6 +44,11 @@ class Outage:
         """For how many seconds it has been away."""
         since = self._since
         return 0.0 if since is None else monotonic() - since
+
+    @property
+    def over_for(self) -> float:
+        """For how many seconds it has been over; 0 while it is on."""
+        return 0.0 if self.is_on else monotonic() - self._ended_at
 
     def noted(self, error: StoreUnavailable) -> None:
         """The store could not be used."""
@@ -64,6 +71,7 @@ class Outage:
             return
         with self._lock:
             lasted, self._since = self.lasted, None
+            self._ended_at = monotonic()
             self._failures = 0
             self._said_at = 0.0
             self.silent = False
