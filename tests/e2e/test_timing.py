@@ -44,7 +44,8 @@ def test_a_timeout_ends_the_code_and_not_its_neighbours(site: Site) -> None:
     assert info.crash_count == 0
     (begun,) = site.ledger.lines("begun", "late")
     (unwound,) = site.ledger.lines("finally", "late")
-    assert 0.3 <= unwound.at - begun.at < 0.3 + KILL_GRACE
+    # Its line is written a moment after the code began, from when the 0.3 s are counted.
+    assert 0.25 <= unwound.at - begun.at < 0.3 + KILL_GRACE
     # The child of the late one is replaced while the neighbours are in theirs.
     assert site.send("deadline").get(10) > 0
     site.ledger.open_gate("left", "right")
