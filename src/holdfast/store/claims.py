@@ -104,15 +104,20 @@ def claim(
     lease_us: int,
     after: Position = HEAD,
     policies: Mapping[str, Rules] = _NO_POLICIES,
+    provisional: bool = False,
 ) -> Steps[Claimed]:
     """Take up to `wanted` tasks of one queue, in its order, from `after` on.
 
     At most 1,000 entries are examined; `horizon` tells where to go on when that was not
     enough to find tasks this worker knows. A task that was sent by name gets the rules that
     `policies` has for it.
+
+    A `provisional` claim need not be durable when it is answered. If it is lost in a crash of
+    the server, nobody holds its tasks, and a start of one of them finds it gone; a start that
+    is durable has made its claim durable too. Only for a transaction that does nothing else.
     """
     request = Request(token, worker_id, queue, known, wanted, lease_us, after, policies)
-    return _claimed(request, (yield _claim(request)))
+    return _claimed(request, (yield _claim(request, provisional=provisional)))
 
 
 class Request(NamedTuple):
@@ -128,7 +133,7 @@ class Request(NamedTuple):
     policies: Mapping[str, Rules] = _NO_POLICIES
 
 
-def _claim(request: Request) -> Statement:
+def _claim(request: Request, *, provisional: bool = False) -> Statement:
     return Statement(
         "claim",
         {
@@ -140,6 +145,7 @@ def _claim(request: Request) -> Statement:
             "lease_us": request.lease_us,
             "by_name": BY_NAME,
             "policies": dict(request.policies),
+            "provisional": provisional,
             **behind(request.after),
         },
     )
@@ -182,7 +188,8 @@ def _busy_turn(begins: Sequence[Begin], request: Request | None, hostname: str) 
     if request is None:
         return Turn((yield from start(begins, hostname=hostname)))
     if not begins:
-        return Turn(claimed=(yield from claim(**request._asdict())).tasks)
+        claimed = yield from claim(**request._asdict(), provisional=True)
+        return Turn(claimed=claimed.tasks)
     started, found = yield (_start(begins, hostname), _claim(request))
     return Turn(_started(begins, started), _claimed(request, found).tasks)
 
