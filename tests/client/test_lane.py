@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.client.lane import MOST_PARCELS, Lane, Pause
+from holdfast.client.lane import CROWD, MOST_PARCELS, Lane, Pause
 from holdfast.client.parcel import Parcel
 from holdfast.core.records import SubmitAnswer, Submitted
 from tests.support.deadline import until
@@ -103,18 +103,39 @@ def test_a_lone_parcel_is_committed_by_its_own_thread(till: Till) -> None:
     assert till.sizes == [1]
 
 
-def test_what_arrives_during_a_commit_is_the_next_one(till: Till) -> None:
-    lane = Lane(till.commit, nowhere, leaders=1)
+@pytest.mark.parametrize("number", [CROWD - 1, 3 * CROWD])
+def test_what_arrives_during_a_commit_is_the_next_one(till: Till, number: int) -> None:
+    """A few are led by one of them, a crowd by the executor."""
+    with ThreadPoolExecutor(1) as pool:
+        lane = Lane(till.commit, pool.submit if number >= CROWD else nowhere, leaders=1)
+        senders = Senders(lane)
+        senders.start(parcel())
+        till.wait_for_commit()
+        rest = [parcel() for _ in range(number)]
+        senders.start(*rest)
+        until(lambda: waiting(lane) == number)
+        till.let_go(2)
+        senders.join()
+    assert till.sizes == [1, number]
+    assert all(one.outcome is not None for one in rest)
+    assert lane._leaders == 0
+
+
+def test_a_crowd_without_an_executor_is_led_all_the_same(till: Till) -> None:
+    """At the end of the interpreter there is none."""
+
+    def refuse(work: Callable[[], None]) -> None:
+        raise RuntimeError("cannot schedule new futures after shutdown")
+
+    lane = Lane(till.commit, refuse, leaders=1)
     senders = Senders(lane)
     senders.start(parcel())
     till.wait_for_commit()
-    rest = [parcel() for _ in range(20)]
-    senders.start(*rest)
-    until(lambda: waiting(lane) == 20)
+    senders.start(*(parcel() for _ in range(CROWD)))
+    until(lambda: waiting(lane) == CROWD)
     till.let_go(2)
     senders.join()
-    assert till.sizes == [1, 20]
-    assert all(one.outcome is not None for one in rest)
+    assert till.sizes == [1, CROWD]
     assert lane._leaders == 0
 
 

@@ -62,7 +62,7 @@ class Dispatch:
     def send(self, call: Call, *, repeated: bool = False) -> TaskHandle[Any]:
         """Send a call."""
         try:
-            answer = self.access.send(call.submission, contended=call.contended)
+            answer = self.access.send(call.submission, contended=call.contended or repeated)
             return self._handle(call, answer, repeated)
         except HoldfastError as error:
             error.call = call
@@ -71,7 +71,7 @@ class Dispatch:
     async def asend(self, call: Call, *, repeated: bool = False) -> TaskHandle[Any]:
         """Send a call."""
         try:
-            answer = await self.access.asend(call.submission, contended=call.contended)
+            answer = await self.access.asend(call.submission, contended=call.contended or repeated)
             return self._handle(call, answer, repeated)
         except HoldfastError as error:
             error.call = call

@@ -6,9 +6,9 @@ lone send is delayed by nothing, and there is no timer. What arrives meanwhile g
 is one transaction as soon as the commit ends.
 
 A leader whose own parcel is settled owes nobody anything: it wakes the next waiting thread
-to lead, or hands the lane to the executor when only coroutines wait. If it is interrupted,
-what it carried goes back to the front; submitting again is safe, because a submission is
-recognised by its id.
+to lead, or hands the lane to the executor when only coroutines wait, or so many threads that
+each would lead only to wake the next. If it is interrupted, what it carried goes back to the
+front; submitting again is safe, because a submission is recognised by its id.
 
 Failure: `commit` settles every parcel it can. The rest (the database is away, patience is
 left) return to the front, and nobody tries again before the pause has passed.
@@ -23,12 +23,16 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, TypeAlias
 
+from holdfast.client.chain import Chain
 from holdfast.client.parcel import Parcel, tell
 
 __all__ = ["Lane", "Pause"]
 
 MOST_PARCELS: Final = 500
 MOST_BYTES: Final = 8 * 1024 * 1024
+CROWD: Final = 8
+"""So many that wait are led by the executor: the wake-up of a leader between two commits is
+spared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class Lane:
         self._elsewhere = elsewhere
         self._most_leaders = leaders
         self._lock = Lock()
+        self._chain = Chain()
         self._waiting: deque[Parcel] = deque()
         self._leaders = 0
         self._not_before = 0.0
@@ -79,6 +84,8 @@ class Lane:
                 parcel.give_up()
             raise
         finally:
+            if parcel.roused:
+                self._chain.pass_on(parcel)
             # Chosen to lead, but interrupted before it could: another must.
             if parcel.leads:
                 self._hand_over(parcel)
@@ -126,7 +133,8 @@ class Lane:
         if len(settled) < len(batch):
             # Looked at before: another leader may take and settle what is put back here.
             self._put_back([parcel for parcel in batch if parcel.outcome is None], own, seconds)
-        tell(settled, leader=own)
+        self._chain.wake([parcel for parcel in settled if parcel.is_thread and parcel is not own])
+        tell(settled)
 
     def _take(self, own: Parcel | None) -> list[Parcel]:
         batch = [] if own is None else [own]
@@ -185,6 +193,6 @@ class Lane:
             if not self._waiting:
                 self._leaders -= 1
                 return
-            if self._wake_heir():
+            if len(self._waiting) < CROWD and self._wake_heir():
                 return
         self._lead_elsewhere()

@@ -30,6 +30,7 @@ class Parcel:
         "outcome",
         "alone",
         "leads",
+        "roused",
         "_given_up",
         "_bell",
         "_future",
@@ -46,6 +47,8 @@ class Parcel:
         """To be committed by itself, because it may be what held others up."""
         self.leads = False
         """Its thread leads the lane, or has just been chosen to."""
+        self.roused = False
+        """Its thread was woken by a `Chain`, and has not woken the next."""
         self._given_up = False
         self._bell: Lock | None = None
         self._future = future
@@ -100,15 +103,13 @@ class Parcel:
             self._future.set_result(None)
 
 
-def tell(parcels: Iterable[Parcel], *, leader: Parcel | None) -> None:
-    """Wake all who wait for these; an event loop once, however many wait in it."""
+def tell(parcels: Iterable[Parcel]) -> None:
+    """Wake the coroutines that wait for these: an event loop once, however many wait in it."""
     by_loop: dict[AbstractEventLoop, list[Parcel]] = {}
     for parcel in parcels:
         loop = parcel.loop
         if loop is not None:
             by_loop.setdefault(loop, []).append(parcel)
-        elif parcel is not leader:
-            parcel.ring()
     for loop, waiting in by_loop.items():
         try:
             loop.call_soon_threadsafe(_resolve, waiting)

@@ -7,8 +7,8 @@ pauses, for `send_timeout` seconds; then the caller gets `StoreUnavailable` and 
 
 A row that the database refuses fails alone: the batch is split until it stands by itself.
 So does a row that waits in vain for a lock: after a long wait each is tried by itself. Sends
-that may meet such a lock (a unique key, an id of the caller's choosing) travel in a lane of
-their own, so that they hold up no others.
+that may meet such a lock (a unique key, an id of the caller's choosing, a call that was sent
+before) travel in a lane of their own, so that they hold up no others.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import copy
 import random
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from holdfast.client.lane import Lane, Pause
@@ -54,8 +55,10 @@ class Sender:
     ) -> None:
         self._run = run
         self._patience = patience
-        self._plain = Lane(self._commit, elsewhere, leaders=1)
-        self._contended = Lane(self._commit, elsewhere, leaders=CONTENDED_LEADERS)
+        self._plain = Lane(partial(self._commit, fresh=True), elsewhere, leaders=1)
+        self._contended = Lane(
+            partial(self._commit, fresh=False), elsewhere, leaders=CONTENDED_LEADERS
+        )
 
     def send(self, submission: Submission, *, contended: bool) -> Submitted:
         """Submit one task; returns when it is committed."""
@@ -87,11 +90,12 @@ class Sender:
                     raise
                 time.sleep(_pause(tries))
 
-    def _commit(self, parcels: Sequence[Parcel]) -> Pause | None:
+    def _commit(self, parcels: Sequence[Parcel], *, fresh: bool) -> Pause | None:
         """Settle these parcels; those that need another try come back."""
         began = time.monotonic()
+        submissions = [parcel.submission for parcel in parcels]
         try:
-            answers = self._run(lambda: submit([parcel.submission for parcel in parcels]))
+            answers = self._run(lambda: submit(submissions, fresh=fresh))
         except StoreUnavailable as error:
             if len(parcels) > 1 and time.monotonic() - began > HELD_UP:
                 return _each_alone(parcels)
@@ -101,7 +105,10 @@ class Sender:
                 parcels[0].outcome = error
                 return None
             middle = len(parcels) // 2
-            pauses = (self._commit(parcels[:middle]), self._commit(parcels[middle:]))
+            pauses = (
+                self._commit(parcels[:middle], fresh=fresh),
+                self._commit(parcels[middle:], fresh=fresh),
+            )
             left = [pause for pause in pauses if pause is not None]
             if not left:
                 return None

@@ -170,7 +170,8 @@ class Hint:
 
 
 EVERY: Final[Rows] = [("every",)]
-"""The answer to a statement with `expected`, in place of its rows, if there were so many."""
+"""The answer to a statement that is `expected` or `fresh`, in place of its rows, if there were as
+many as that says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,10 @@ class Statement:
     expected: int | None = None
     """How many rows it returns if all is well, for one who then needs to know no more: an engine
     may answer `EVERY`. (SQLite does: each row costs it a moment without the interpreter's lock.)"""
+    fresh: bool = False
+    """All rows of its table are new as far as anybody knows, and it is the only write of its
+    operation: an engine may answer `EVERY` if it has written all of them, and otherwise nothing,
+    whichever it has written."""
 
 
 Steps: TypeAlias = Generator["Statement | tuple[Statement, ...]", Any, T]

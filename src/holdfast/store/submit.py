@@ -13,6 +13,7 @@ from operator import itemgetter
 from holdfast.core.records import Submission, SubmitAnswer, Submitted
 from holdfast.store import dependents, rows
 from holdfast.store.op import (
+    EVERY,
     At,
     Channel,
     Column,
@@ -69,22 +70,24 @@ _fields = itemgetter(
 )
 
 
-def submit(submissions: Sequence[Submission]) -> Op[list[Submitted]]:
+def submit(submissions: Sequence[Submission], *, fresh: bool = False) -> Op[list[Submitted]]:
     """Create tasks; one answer per submission, in order.
 
     `AGAIN` asks the caller to submit that row once more: the task that held its unique
-    key ended between the insert and the look.
+    key ended between the insert and the look. Of submissions that are all `fresh` (their ids
+    were made for them, so only they themselves can have been there before) the answer may be
+    EXISTING where it should be CREATED.
     """
     # Only a submission that may have to write twice needs a transaction of its own.
     mode = Mode.ALONE
     for s in submissions:
         if s.depends_on or s.on_conflict != "return":
-            mode = Mode.WRITE
+            mode, fresh = Mode.WRITE, False
             break
-    return Op(_submit(submissions), mode, "submit")
+    return Op(_submit(submissions, fresh), mode, "submit")
 
 
-def _submit(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
+def _submit(submissions: Sequence[Submission], fresh: bool) -> Steps[list[Submitted]]:
     # Plain loops, here and above: most sends are of one task, and a comprehension is a call.
     queues: set[str] = set()
     table: list[Row] = []
@@ -94,19 +97,22 @@ def _submit(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
         queues.add(s.queue_name)
         if s.depends_on:
             depending.append(s)
-    created = yield Statement(
-        "submit", table=Table(COLUMNS, table), hint=Hint(Channel.READY, sorted(queues))
+    found = yield Statement(
+        "submit",
+        table=Table(COLUMNS, table),
+        hint=Hint(Channel.READY, sorted(queues)),
+        fresh=fresh,
     )
-    all_created = len(created) == len(submissions)
-    fresh: set[bytes] = set()
+    all_created = found is EVERY or len(found) == len(submissions)
+    created: set[bytes] = set()
     if not all_created:
-        fresh = {rows.uuid(row[0]) for row in created}
-        depending = [s for s in depending if s.id in fresh]
+        created = {rows.uuid(row[0]) for row in found}
+        depending = [s for s in depending if s.id in created]
     if depending:
         yield from dependents.connect(depending)
     if all_created:
         return [Submitted(s.id, SubmitAnswer.CREATED) for s in submissions]
-    met = yield from _meet(submissions, fresh)
+    met = yield from _meet(submissions, created)
     return [
         met.get(place) or Submitted(s.id, SubmitAnswer.CREATED)
         for place, s in enumerate(submissions)
@@ -130,13 +136,13 @@ def _row(s: Submission) -> Row:
     return (*row, edges if s.deps_needed is None else s.deps_needed, edges)
 
 
-def _meet(submissions: Sequence[Submission], fresh: set[bytes]) -> Steps[dict[int, Submitted]]:
+def _meet(submissions: Sequence[Submission], created: set[bytes]) -> Steps[dict[int, Submitted]]:
     """Explain every submission that created nothing: by its id, or by its unique slot."""
     # The same id twice in one batch is created once; the second is a repetition.
     seen: set[bytes] = set()
     blocked: dict[int, Submission] = {}
     for place, s in enumerate(submissions):
-        if s.id not in fresh or s.id in seen:
+        if s.id not in created or s.id in seen:
             blocked[place] = s
         seen.add(s.id)
     found = yield Statement(

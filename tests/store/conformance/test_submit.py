@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from holdfast.core.errors import StoreError
 from holdfast.core.identity import new_id
 from holdfast.core.records import Edge, Submission, SubmitAnswer
 from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
@@ -111,6 +114,61 @@ def test_a_large_batch_is_answered_row_by_row(lab: Lab, met: tuple[int, ...]) ->
     ]
     assert {answer.answer for answer in answers} <= {SubmitAnswer.CREATED, SubmitAnswer.EXISTING}
     assert sorted(task.id for task in lab.claim(30).tasks) == sorted(sent.id for sent in batch)
+
+
+KINDS: list[dict[str, object]] = [
+    {},
+    {"version": 3, "queue_name": "mails", "priority": 7, "max_retries": 4},
+    {"args": '["a\\u0000é\U0001f600\\"\\\\",1,1e300]', "kwargs": '{"to":"b\\n"}'},
+    {"task_options": '{"timeout":9.0}', "tags": '["x","y\u2028"]'},
+    {"delay_us": HOUR},
+    {"delay_us": 0},
+    {"run_at": MORNING + HOUR, "good_until": MORNING + 2 * HOUR},
+    {"run_at": MORNING - HOUR, "good_for_us": 55},
+    {"good_for_us": 2**53 + 1, "sent_at": 1_234_567_890_123_456},
+    {"workflow_id": new_id(), "parent_id": new_id(), "root_id": new_id()},
+    {"schedule_name": "nightly", "schedule_tick": MORNING - HOUR, "trace_context": "00-abc-01"},
+]
+
+
+@pytest.mark.parametrize("number", [1, len(KINDS)])
+def test_fresh_tasks_are_stored_like_all_others(lab: Lab, number: int) -> None:
+    """They may be written by another statement, which knows the same rules."""
+    for kinds in ([kind] for kind in KINDS) if number == 1 else [KINDS]:
+        plain, fresh = ([submission(**kind) for kind in kinds] for _ in range(2))
+        lab.submit(*plain)
+        answers = lab.run(submit(fresh, fresh=True))
+        assert [answer.id for answer in answers] == [sent.id for sent in fresh]
+        assert {answer.answer for answer in answers} == {SubmitAnswer.CREATED}
+        for one, other in zip(plain, fresh, strict=True):
+            assert replace(lab.task(one.id), id=other.id) == lab.task(other.id)
+
+
+@pytest.mark.parametrize("number", [1, 3, 40])
+def test_fresh_tasks_that_were_there_all_the_same_are_not_doubled(lab: Lab, number: int) -> None:
+    """The answer to the commit of some was lost, so they are sent again among others."""
+    batch = [submission(args=f"[{n}]") for n in range(number)]
+    lab.run(submit(batch[::2], fresh=True))
+    answers = lab.run(submit(batch, fresh=True))
+    assert [answer.id for answer in answers] == [sent.id for sent in batch]
+    assert {answer.answer for answer in answers} <= {SubmitAnswer.CREATED, SubmitAnswer.EXISTING}
+    assert sorted(task.id for task in lab.claim(50).tasks) == sorted(sent.id for sent in batch)
+
+
+def test_an_id_is_never_taken_for_fresh_with_another_payload(lab: Lab) -> None:
+    old = lab.send()
+    batch = [submission(), submission(id=old, enqueue_sha="other")]
+    answers = lab.run(submit(batch, fresh=True))
+    assert answers[1].answer is SubmitAnswer.MISMATCH
+    assert answers[0].answer in {SubmitAnswer.CREATED, SubmitAnswer.EXISTING}
+    assert lab.task(old).enqueue_sha != "other"
+
+
+def test_fresh_tasks_are_all_refused_or_none(lab: Lab) -> None:
+    batch = [submission(), submission(priority=0), submission()]
+    with pytest.raises(StoreError):
+        lab.run(submit(batch, fresh=True))
+    assert lab.claim().tasks == []
 
 
 def test_a_thousand_tasks_go_in_one_batch(lab: Lab) -> None:

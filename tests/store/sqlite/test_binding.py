@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from holdfast.core.errors import StoreError
-from holdfast.store.op import At, Changes, Column, Ints, Keys, Statement, Table, Texts, Uuids
-from holdfast.store.sqlite.binding import Binder, prepare, value
+from holdfast.store.op import At, Changes, Column, Ints, Keys, Row, Statement, Table, Texts, Uuids
+from holdfast.store.sqlite.binding import Binder, Call, dashed, prepare, value
 
 ONE = UUID("0190163d-8694-739b-aea5-966c26f8ad91")
 TWO = UUID("0190163d-8694-739b-aea5-966c26f8ad92")
@@ -167,15 +169,44 @@ def test_a_text_without_columns_runs_once() -> None:
     assert select.values == []
 
 
-def test_an_insert_takes_several_rows_at_a_time() -> None:
-    texts = [
-        "INSERT INTO t (a, b) VALUES (:id, max(:name, ':name', :now)) ON CONFLICT DO NOTHING",
+INSERT = "INSERT INTO t (a, b) VALUES (:id, max(:name, ':name', :now)) ON CONFLICT DO NOTHING"
+
+
+def at_once(sql: str, rows: Sequence[Row]) -> Call | None:
+    return Binder(lambda name: [sql]).bind_at_once(Statement("x", table=Table(COLUMNS, rows)))
+
+
+def test_an_insert_takes_all_rows_at_once() -> None:
+    call = at_once(INSERT, ROWS[:2])
+    assert call is not None
+    assert call.sql == (
+        "INSERT INTO t (a, b) SELECT c1, max(c2, ':name', ?2) FROM (SELECT "
+        "json_extract(value, '$[0]') AS c1, json_extract(value, '$[1]') AS c2 "
+        "FROM json_each(?1) LIMIT -1) WHERE true ON CONFLICT DO NOTHING"
+    )
+    first = [[dashed(row[0]), row[1]] for row in ROWS[:2]]
+    assert call.at(7).values == [msgspec.json.encode(first).decode(), 7]
+
+
+def test_an_insert_of_one_row_stays_as_it_is() -> None:
+    call = at_once(INSERT, ROWS[:1])
+    assert call is not None
+    assert call.sql == INSERT.replace(":id", "?1").replace("(:name", "(?2").replace(":now", "?3")
+    assert call.at(7).values == [dashed(ROWS[0][0]), ROWS[0][1], 7]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
         "INSERT INTO t (a) VALUES (:id) RETURNING a",
         "INSERT INTO t (a) SELECT :id",
         "UPDATE t SET a = :id",
-    ]
-    binder = Binder(lambda name: texts)
-    first, *others = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
-    rows = ", ".join(f"(?{1 + 3 * n}, max(?{2 + 3 * n}, ':name', ?{3 + 3 * n}))" for n in range(8))
-    assert first.several == f"INSERT INTO t (a, b) VALUES {rows} ON CONFLICT DO NOTHING"
-    assert [call.several for call in others] == [None, None, None]
+        "SELECT 1",
+    ],
+)
+def test_other_texts_run_for_each_row(sql: str) -> None:
+    assert at_once(sql, ROWS[:2]) is None
+
+
+def test_a_nul_does_not_travel_in_json() -> None:
+    assert at_once(INSERT, [(ROWS[0][0], "a\x00b", *ROWS[0][2:]), ROWS[1]]) is None

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,12 @@ def any_store(request: pytest.FixtureRequest, make_store: MakeStore) -> SqliteSt
     store = make_store(where, driver=library or (place if where is None else "apsw"))
     store.run(verbs.make())
     return store
+
+
+Put = Callable[[str], Op[int]]
+either_way = pytest.mark.parametrize(
+    "put", [verbs.put, verbs.put_fresh], ids=["in a transaction", "by itself"]
+)
 
 
 def test_what_was_written_is_read(any_store: SqliteStore) -> None:
@@ -71,6 +78,16 @@ def test_a_failing_statement_rolls_back(any_store: SqliteStore) -> None:
 def test_a_broken_constraint_is_told_apart(any_store: SqliteStore) -> None:
     with pytest.raises(ConstraintViolated, match="not_empty"):
         any_store.run(verbs.put(""))
+
+
+def test_rows_that_are_a_transaction_by_themselves(any_store: SqliteStore) -> None:
+    assert any_store.run(verbs.put_fresh("a")) == 1
+    assert any_store.run(verbs.put_fresh("b", "c\x00", "d")) == 1
+    with pytest.raises(ConstraintViolated):
+        any_store.run(verbs.put_fresh("e", "", "f"))
+    assert any_store.run(verbs.bodies()) == ["a", "b", "c\x00", "d"]
+    # The time is stored about once a second, whoever writes.
+    assert any_store.run(verbs.stored_clock()) is not None
 
 
 def test_threads_share_a_store(any_store: SqliteStore) -> None:
@@ -127,11 +144,12 @@ def test_a_read_cannot_write(store: SqliteStore) -> None:
     assert store.run(verbs.count()) == 0
 
 
-def test_an_outsider_is_waited_for(store: SqliteStore, start: Start) -> None:
+@either_way
+def test_an_outsider_is_waited_for(store: SqliteStore, start: Start, put: Put) -> None:
     child = start("hold_transaction", store.path)
     assert child.hear() == "in"
     written: list[int] = []
-    thread = threading.Thread(target=lambda: written.append(store.run(verbs.put("x"))))
+    thread = threading.Thread(target=lambda: written.append(store.run(put("x"))))
     thread.start()
 
     child.tell()
@@ -140,20 +158,23 @@ def test_an_outsider_is_waited_for(store: SqliteStore, start: Start) -> None:
     assert written == [1]
 
 
-def test_an_outsider_who_takes_too_long_is_named(make_store: MakeStore, start: Start) -> None:
+@either_way
+def test_an_outsider_who_takes_too_long_is_named(
+    make_store: MakeStore, start: Start, put: Put
+) -> None:
     store = make_store(lock_timeout=0.2)
     store.run(verbs.make())
     child = start("hold_transaction", store.path)
     assert child.hear() == "in"
 
     with pytest.raises(StoreUnavailable) as caught:
-        store.run(verbs.put("x"))
+        store.run(put("x"))
 
     assert f"process {child.pid}" in str(caught.value)
     assert "database is locked" not in str(caught.value)
     child.tell()
     assert child.hear() == "out"
-    store.run(verbs.put("x"))
+    store.run(put("x"))
 
 
 def test_our_own_open_transaction_is_recognised(make_store: MakeStore) -> None:
@@ -229,7 +250,8 @@ def test_the_libraries_of_two_processes_may_differ(store: SqliteStore, start: St
     assert store.run(verbs.bodies()) == ["theirs", "ours"]
 
 
-def test_a_full_disk(make_store: MakeStore, driver: SqliteDriver) -> None:
+@either_way
+def test_a_full_disk(make_store: MakeStore, driver: SqliteDriver, put: Put) -> None:
     store = make_store(driver=driver)
     store.run(verbs.make())
     writer = store._connections.take_writer()
@@ -238,11 +260,11 @@ def test_a_full_disk(make_store: MakeStore, driver: SqliteDriver) -> None:
     store._connections.give_writer(writer)
 
     with pytest.raises(StoreUnavailable, match="no space") as caught:
-        store.run(verbs.put("x" * 100_000))
+        store.run(put("x" * 100_000))
 
     assert caught.value.retryable
     assert not caught.value.commit_unknown
-    assert store.run(verbs.put("small")) == 1
+    assert store.run(put("small")) == 1
 
 
 def test_a_file_that_vanished_is_noticed(

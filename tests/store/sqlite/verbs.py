@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.store.op import (
+    EVERY,
     At,
     Channel,
     Column,
@@ -29,6 +30,7 @@ TEXTS: dict[str, list[str]] = {
     ],
     "put": ["INSERT INTO notes (body, at) VALUES (:body, :now) RETURNING seq"],
     "put_all": ["INSERT INTO notes (id, body, at) VALUES (:id, :body, :at) RETURNING seq"],
+    "put_fresh": ["INSERT INTO notes (body, at) VALUES (:body, :now) ON CONFLICT DO NOTHING"],
     "put_twice": [
         "INSERT INTO notes (body, at) VALUES (:body, :now)",
         "INSERT INTO notes (body, at) VALUES (:body || '!', :now) RETURNING body",
@@ -60,6 +62,14 @@ def put(body: str) -> Steps[int]:
 def put_alone(body: str) -> Steps[int]:
     rows = yield Statement("put", {"body": body})
     return int(rows[0][0])
+
+
+@alone
+def put_fresh(*bodies: str) -> Steps[int]:
+    """Write notes by a statement that is a transaction of its own; 1 if all were written."""
+    rows = [(body,) for body in bodies]
+    answer = yield Statement("put_fresh", table=Table({"body": Column.TEXT}, rows), fresh=True)
+    return int(answer is EVERY or len(answer) == len(bodies))
 
 
 @writes

@@ -39,9 +39,11 @@ NOW = "now"
 _PLAIN = (tuple, list)
 RETURNING = re.compile(r"\bRETURNING\b", re.IGNORECASE)
 _VALUES = re.compile(
-    r"^INSERT\b.*\bVALUES\s*(\(.*\))\s*(?:ON CONFLICT DO NOTHING\s*)?;?\s*$", re.DOTALL
+    r"^INSERT\b.*\b(?P<values>VALUES\s*\((?P<row>.*)\))\s*(?:ON CONFLICT DO NOTHING\s*)?;?\s*$",
+    re.DOTALL,
 )
 _NUMBER = re.compile(r"\?(\d+)")
+_NUL = r"\u0000"
 
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*'          # a string
@@ -72,11 +74,6 @@ def _json(given: Any) -> str:
     return _encode(given).decode()
 
 
-SEVERAL = 8
-"""How many rows one INSERT takes where it can: the interpreter's lock is let go for each
-execution, and whoever wants it then takes it."""
-
-
 class Call(NamedTuple):
     """One execution: a text with its values, or with one set of values a row."""
 
@@ -87,8 +84,6 @@ class Call(NamedTuple):
     """Whether a text that runs for each row has rows to return."""
     now: int | None = None
     """Where among the values the time goes."""
-    several: str | None = None
-    """The text for `SEVERAL` rows at a time, if there is one."""
 
     def at(self, now: int) -> Self:
         """Put in the time of the transaction."""
@@ -117,15 +112,28 @@ class Binder:
             if prepared is None:
                 prepared = self._prepared[name] = tuple(map(prepare, self._texts(name)))
             return [_call(one, params) for one in prepared]
-        # A statement has the same columns each time; computing this takes longer than a row.
-        columns, layouts = self._layouts.get(name, _UNKNOWN)
-        if columns is not table.columns:
-            layouts = tuple(lay_out(text, table.columns) for text in self._texts(name))
-            self._layouts[name] = table.columns, layouts
         return [
             _calls(one, table.rows, params) if isinstance(one, Layout) else _call(one, params)
-            for one in layouts
+            for one in self._lay_out(name, table.columns)
         ]
+
+    def bind_at_once(self, statement: Statement) -> Call | None:
+        """The one execution that writes all rows of a table, if there is such a one."""
+        table = statement.table
+        if table is None:
+            return None
+        layouts = self._lay_out(statement.name, table.columns)
+        if len(layouts) > 1 or not isinstance(layouts[0], Layout):
+            return None
+        return at_once(layouts[0], table.rows, statement.params)
+
+    def _lay_out(self, name: str, columns: Mapping[str, Column]) -> Sequence[Layout | Prepared]:
+        # A statement has the same columns each time; computing this takes longer than a row.
+        known, layouts = self._layouts.get(name, _UNKNOWN)
+        if known is not columns:
+            layouts = tuple(lay_out(text, columns) for text in self._texts(name))
+            self._layouts[name] = columns, layouts
+        return layouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +193,8 @@ class Layout:
     """Takes the columns that the text mentions out of a row; None where it is all of them."""
     uuids: tuple[int, ...]
     shared: Prepared
-    several: str | None
+    together: str | None
+    """The text that takes all rows in one JSON, and runs once; None if it is no plain INSERT."""
 
 
 def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | Prepared:
@@ -203,21 +212,32 @@ def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | Prepared:
         pick=None if len(used) == len(columns) else _picker([*map([*columns].index, used)]),
         uuids=tuple(place for place, name in enumerate(used) if columns[name] is Column.UUID),
         shared=Prepared(prepared.sql, names, prepared.now),
-        several=None if returns else _repeated(prepared.sql, len(prepared.names)),
+        together=None if returns else _gathered(prepared.sql, len(used)),
     )
 
 
-def _repeated(sql: str, width: int) -> str | None:
-    """An INSERT of one row as one of several, whose values come one row after the other."""
+def _gathered(sql: str, columns: int) -> str | None:
+    """An INSERT of one row as one of all rows of a JSON, which is its first parameter.
+
+    The columns are taken out of it once for each row (the LIMIT keeps SQLite from doing so once
+    for each mention); the parameters behind them follow the JSON.
+    """
     found = _VALUES.search(sql)
     if found is None:
         return None
 
-    def row(number: int) -> str:
-        return _NUMBER.sub(lambda place: f"?{int(place[1]) + number * width}", found[1])
+    def place(number: re.Match[str]) -> str:
+        at = int(number[1])
+        return f"c{at}" if at <= columns else f"?{at - columns + 1}"
 
-    rows = ", ".join(map(row, range(SEVERAL)))
-    return f"{sql[: found.start(1)]}{rows}{sql[found.end(1) :]}"
+    taken = ", ".join(
+        f"json_extract(value, '$[{at - 1}]') AS c{at}" for at in range(1, columns + 1)
+    )
+    return (
+        f"{sql[: found.start('values')]}SELECT {_NUMBER.sub(place, found['row'])} "
+        f"FROM (SELECT {taken} FROM json_each(?1) LIMIT -1) "
+        f"WHERE true{sql[found.end('values') :]}"
+    )
 
 
 def _picker(places: list[int]) -> Callable[[Row], Row]:
@@ -231,23 +251,39 @@ _UNKNOWN: tuple[None, tuple[Layout | Prepared, ...]] = (None, ())
 
 def _calls(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> Call:
     now = None if NOW in params else layout.shared.now
-    bound = bind_rows(layout, rows, params)
-    return Call(layout.sql, None, bound, layout.returns, now, layout.several)
-
-
-def bind_rows(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> list[list[Any]]:
-    """The values of one execution for each row of a table, but for the time."""
-    uuids, pick = layout.uuids, layout.pick
     shared = bind(layout.shared, params)
+    bound = [[*values, *shared] for values in bind_rows(layout, rows)]
+    return Call(layout.sql, None, bound, layout.returns, now)
+
+
+def bind_rows(layout: Layout, rows: Sequence[Row]) -> list[list[Any]]:
+    """The values of the columns that the text mentions, for each row of a table."""
+    uuids, pick = layout.uuids, layout.pick
     found: list[list[Any]] = []
     for row in rows:
-        values = [*(row if pick is None else pick(row)), *shared]
+        values = [*(row if pick is None else pick(row))]
         for place in uuids:
             raw = values[place]
             if raw is not None:
                 values[place] = dashed(raw)
         found.append(values)
     return found
+
+
+def at_once(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> Call | None:
+    """One execution for all rows, if the text can be run so."""
+    shared, bound = bind(layout.shared, params), bind_rows(layout, rows)
+    now = None if NOW in params else layout.shared.now
+    if len(bound) == 1:
+        return Call(layout.sql, [*bound[0], *shared], returns=layout.returns, now=now)
+    if layout.together is None:
+        return None
+    gathered = _json(bound)
+    if _NUL in gathered:
+        # Which older versions of SQLite take for the end of a text that comes out of a JSON.
+        return None
+    behind = None if now is None else now - len(bound[0]) + 1
+    return Call(layout.together, [gathered, *shared], returns=False, now=behind)
 
 
 def value(given: Any) -> Any:

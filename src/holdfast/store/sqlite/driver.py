@@ -55,6 +55,13 @@ class Connection(Protocol):
         """Run one statement that returns nothing for each row; where it wrote nothing."""
         ...
 
+    def write_alone(self, sql: str, parameters: Parameters) -> int | None:
+        """Run one statement as a transaction of its own.
+
+        How many rows it has written; None, and nothing is, if somebody else is writing.
+        """
+        ...
+
     def script(self, sql: str) -> None:
         """Run several statements without parameters, inside the open transaction."""
         ...

@@ -73,6 +73,15 @@ class ApswConnection:
             if not changes():
                 idle.add(place)
 
+    def write_alone(self, sql: str, parameters: Parameters) -> int | None:
+        try:
+            self._cursor.execute(sql, parameters)
+        except apsw.BusyError:
+            return None
+        except apsw.Error as error:
+            raise self._fault(error, committing=True) from error
+        return self._raw.changes()
+
     def script(self, sql: str) -> None:
         self.execute(sql)
 

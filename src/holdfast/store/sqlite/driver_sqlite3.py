@@ -66,6 +66,14 @@ class Sqlite3Connection:
         except sqlite3.Error as error:
             raise self._fault(error) from error
 
+    def write_alone(self, sql: str, parameters: Parameters) -> int | None:
+        try:
+            return self._cursor.execute(sql, parameters).rowcount
+        except sqlite3.Error as error:
+            if fault.is_busy(result_code(error)):
+                return None
+            raise self._fault(error, committing=True) from error
+
     def script(self, sql: str) -> None:
         # Not executescript(): that commits an open transaction first.
         for statement in split(sql):

@@ -7,11 +7,9 @@ remembers whom to wake after the commit. Never begins or ends a transaction.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import chain
-from typing import Any
 
 from holdfast.store.op import EVERY, Hint, Rows, Statement
-from holdfast.store.sqlite.binding import RETURNING, SEVERAL, Binder, Call
+from holdfast.store.sqlite.binding import RETURNING, Binder, Call
 from holdfast.store.sqlite.driver import Connection
 
 
@@ -49,7 +47,7 @@ class Session:
                 rows = connection.execute_many(call.sql, call.rows)
             else:
                 # RETURNING costs a fifth of an insert, to learn what its absence tells too.
-                rows = _keys(statement.table.rows, self._write(call))
+                rows = _keys(statement.table.rows, connection.write_many(call.sql, call.rows))
         if statement.hint is not None:
             self.hints.append(statement.hint)
         return rows
@@ -65,33 +63,6 @@ class Session:
             connection.execute("ROLLBACK TO holdfast_batch")
         connection.execute("RELEASE holdfast_batch")
         return as_expected
-
-    def _write(self, call: Call) -> Collection[int]:
-        """Run a text for each row; the places of those for which it wrote nothing."""
-        rows, done = call.rows, 0
-        if call.several is not None and len(rows) >= SEVERAL:
-            done = self._write_several(call.several, rows)
-        if not done:
-            return self._connection.write_many(call.sql, rows)
-        idle = self._connection.write_many(call.sql, rows[done:])
-        return {done + place for place in idle}
-
-    def _write_several(self, sql: str, rows: Sequence[list[Any]]) -> int:
-        """Insert several rows at a time; how many, or 0 if one of them met a conflict.
-
-        Which of several it was is not told, so then each has to be tried by itself.
-        """
-        connection = self._connection
-        whole = len(rows) - len(rows) % SEVERAL
-        connection.execute("SAVEPOINT holdfast_rows")
-        for start in range(0, whole, SEVERAL):
-            connection.execute(sql, [*chain.from_iterable(rows[start : start + SEVERAL])])
-            if connection.changes != SEVERAL:
-                connection.execute("ROLLBACK TO holdfast_rows")
-                whole = 0
-                break
-        connection.execute("RELEASE holdfast_rows")
-        return whole
 
 
 def _keys(rows: Rows, idle: Collection[int]) -> Rows:

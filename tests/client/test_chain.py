@@ -1,0 +1,106 @@
+"""The chain: everybody is woken, whoever is lost on the way."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from holdfast.client.chain import WIDTH, Chain
+from holdfast.client.parcel import Parcel
+from tests.support.deadline import until
+from tests.support.verbs import submission
+
+
+class Sleepers:
+    """Threads that sleep on a parcel each, and pass on once the test lets them."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self.awake: list[Parcel] = []
+        self.may_pass_on = threading.Semaphore(0)
+        self._threads: list[threading.Thread] = []
+
+    def start(self, number: int) -> list[Parcel]:
+        parcels = [Parcel(submission(), 5.0) for _ in range(number)]
+        for parcel in parcels:
+            parcel.lie_down()
+            thread = threading.Thread(target=self._sleep, args=(parcel,))
+            thread.start()
+            self._threads.append(thread)
+        return parcels
+
+    def _sleep(self, parcel: Parcel) -> None:
+        parcel.sleep()
+        self.awake.append(parcel)
+        assert self.may_pass_on.acquire(timeout=30)
+        self._chain.pass_on(parcel)
+
+    def are_awake(self, number: int) -> bool:
+        return len(self.awake) == number
+
+    def join(self) -> None:
+        self.may_pass_on.release(len(self._threads))
+        for thread in self._threads:
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def chain() -> Chain:
+    return Chain()
+
+
+@pytest.fixture
+def sleepers(chain: Chain) -> Iterator[Sleepers]:
+    sleepers = Sleepers(chain)
+    yield sleepers
+    sleepers.join()
+
+
+def test_a_few_are_woken_and_they_wake_the_others(chain: Chain, sleepers: Sleepers) -> None:
+    parcels = sleepers.start(6)
+    chain.wake(parcels[:5])
+    chain.wake(parcels[5:])
+    until(lambda: len(sleepers.awake) == WIDTH)
+    for number in range(1, 5):
+        sleepers.may_pass_on.release()
+        until(partial(sleepers.are_awake, WIDTH + number))
+    assert sorted(map(id, sleepers.awake)) == sorted(map(id, parcels))
+
+
+def test_whoever_has_given_up_is_passed_over(chain: Chain, sleepers: Sleepers) -> None:
+    parcels = sleepers.start(2)
+    gone = [Parcel(submission(), 5.0) for _ in range(4)]
+    for parcel in gone:
+        parcel.lie_down()
+        parcel.give_up()
+    chain.wake([*gone[:3], parcels[0], gone[3], parcels[1]])
+    until(lambda: len(sleepers.awake) == 2)
+
+
+def test_one_that_was_woken_and_interrupted_passes_on_once(
+    chain: Chain, sleepers: Sleepers
+) -> None:
+    interrupted = [Parcel(submission(), 5.0) for _ in range(WIDTH)]
+    for parcel in interrupted:
+        parcel.lie_down()
+    parcels = sleepers.start(2 * WIDTH)
+    chain.wake([*interrupted, *parcels])
+    assert not sleepers.awake
+    for parcel in interrupted:
+        parcel.give_up()
+        chain.pass_on(parcel)
+        chain.pass_on(parcel)
+    until(lambda: len(sleepers.awake) == WIDTH)
+    assert not [parcel for parcel in parcels[WIDTH:] if parcel.roused]
+
+
+def test_when_all_are_awake_the_next_batch_begins_anew(chain: Chain, sleepers: Sleepers) -> None:
+    sleepers.may_pass_on.release(100)
+    for number in (1, 2, 3):
+        chain.wake(sleepers.start(5))
+        until(partial(sleepers.are_awake, 5 * number))
+        until(lambda: chain._on_their_way == 0)
