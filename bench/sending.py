@@ -65,21 +65,25 @@ def insert_bulk(raw: Raw, engine: Engine, batches: int) -> int:
     return batches * BULK
 
 
-def send_from_threads(task: Thumbnail, senders: int, each: int) -> int:
+@contextmanager
+def threads(task: Thumbnail, senders: int, each: int) -> Iterator[Callable[[], int]]:
+    """Threads that are started once, in the round that is not counted."""
     with ThreadPoolExecutor(senders) as pool:
-        return sum(pool.map(partial(send, task), [each] * senders))
+        yield lambda: sum(pool.map(partial(send, task), [each] * senders))
 
 
-def send_from_coroutines(task: Thumbnail, senders: int, each: int) -> int:
+@contextmanager
+def coroutines(task: Thumbnail, senders: int, each: int) -> Iterator[Callable[[], int]]:
     async def one() -> None:
         for _ in range(each):
             await task.asend("photo-0123456789.png", 640, 480, 85)
 
-    async def together() -> None:
+    async def together() -> int:
         await asyncio.gather(*(one() for _ in range(senders)))
+        return senders * each
 
-    asyncio.run(together())
-    return senders * each
+    with asyncio.Runner() as runner:
+        yield lambda: runner.run(together())
 
 
 def alone(places: Places, sizes: Sizes) -> Iterator[Figure]:
@@ -115,20 +119,16 @@ def bulk(places: Places, sizes: Sizes) -> Iterator[Figure]:
 
 def together(places: Places, sizes: Sizes) -> Iterator[Figure]:
     """Many senders at once: commits are shared, and each sender waits for its own."""
-    ways: dict[str, Callable[[Thumbnail, int, int], int]] = {
-        "threads": send_from_threads,
-        "coroutines": send_from_coroutines,
-    }
     for engine in ENGINES:
-        for kind, way in ways.items():
-            with places.of(engine) as place, thumbnails(place) as task:
-                found = compare(
-                    sizes.rounds,
-                    partial(way, task, sizes.senders, sizes.sends_per_sender),
-                    partial(send, task, sizes.sends // 3),
-                )
+        for way in (threads, coroutines):
+            with (
+                places.of(engine) as place,
+                thumbnails(place) as task,
+                way(task, sizes.senders, sizes.sends_per_sender) as send_together,
+            ):
+                found = compare(sizes.rounds, send_together, partial(send, task, sizes.sends // 3))
             yield at_least(
-                f"{sizes.senders} {kind} sending at once",
+                f"{sizes.senders} {way.__name__} sending at once",
                 engine,
                 found.rate,
                 4.0,

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from holdfast.client.chain import WIDTH, Chain
+from holdfast.client.chain import Chain
 from holdfast.client.parcel import Parcel
 from tests.support.deadline import until
 from tests.support.verbs import submission
@@ -60,15 +60,14 @@ def sleepers(chain: Chain) -> Iterator[Sleepers]:
     sleepers.join()
 
 
-def test_a_few_are_woken_and_they_wake_the_others(chain: Chain, sleepers: Sleepers) -> None:
+def test_one_is_woken_and_wakes_the_next(chain: Chain, sleepers: Sleepers) -> None:
     parcels = sleepers.start(6)
     chain.wake(parcels[:5])
     chain.wake(parcels[5:])
-    until(lambda: len(sleepers.awake) == WIDTH)
-    for number in range(1, 5):
+    for number in range(1, 7):
+        until(partial(sleepers.are_awake, number))
         sleepers.may_pass_on.release()
-        until(partial(sleepers.are_awake, WIDTH + number))
-    assert sorted(map(id, sleepers.awake)) == sorted(map(id, parcels))
+    assert sleepers.awake == parcels
 
 
 def test_whoever_has_given_up_is_passed_over(chain: Chain, sleepers: Sleepers) -> None:
@@ -78,29 +77,37 @@ def test_whoever_has_given_up_is_passed_over(chain: Chain, sleepers: Sleepers) -
         parcel.lie_down()
         parcel.give_up()
     chain.wake([*gone[:3], parcels[0], gone[3], parcels[1]])
-    until(lambda: len(sleepers.awake) == 2)
+    sleepers.may_pass_on.release()
+    until(partial(sleepers.are_awake, 2))
 
 
 def test_one_that_was_woken_and_interrupted_passes_on_once(
     chain: Chain, sleepers: Sleepers
 ) -> None:
-    interrupted = [Parcel(submission(), 5.0) for _ in range(WIDTH)]
-    for parcel in interrupted:
-        parcel.lie_down()
-    parcels = sleepers.start(2 * WIDTH)
-    chain.wake([*interrupted, *parcels])
+    interrupted = Parcel(submission(), 5.0)
+    interrupted.lie_down()
+    parcels = sleepers.start(2)
+    chain.wake([interrupted, *parcels])
     assert not sleepers.awake
-    for parcel in interrupted:
-        parcel.give_up()
-        chain.pass_on(parcel)
-        chain.pass_on(parcel)
-    until(lambda: len(sleepers.awake) == WIDTH)
-    assert not [parcel for parcel in parcels[WIDTH:] if parcel.roused]
+    interrupted.give_up()
+    chain.pass_on(interrupted)
+    chain.pass_on(interrupted)
+    until(partial(sleepers.are_awake, 1))
+    assert not parcels[1].roused
 
 
-def test_when_all_are_awake_the_next_batch_begins_anew(chain: Chain, sleepers: Sleepers) -> None:
-    sleepers.may_pass_on.release(100)
+def test_whoever_rests_waits_for_all(chain: Chain, sleepers: Sleepers) -> None:
     for number in (1, 2, 3):
         chain.wake(sleepers.start(5))
-        until(partial(sleepers.are_awake, 5 * number))
-        until(lambda: chain._on_their_way == 0)
+        sleepers.may_pass_on.release(5)
+        chain.rest()
+        assert sleepers.are_awake(5 * number)
+    chain.rest()
+
+
+def test_a_rest_ends(chain: Chain, sleepers: Sleepers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that does not come to run must not hold up the commits of others."""
+    monkeypatch.setattr("holdfast.client.chain.LONGEST_REST", 0.01)
+    chain.wake(sleepers.start(2))
+    chain.rest()
+    assert len(sleepers.awake) <= 1

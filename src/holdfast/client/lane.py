@@ -31,8 +31,7 @@ __all__ = ["Lane", "Pause"]
 MOST_PARCELS: Final = 500
 MOST_BYTES: Final = 8 * 1024 * 1024
 CROWD: Final = 8
-"""So many that wait are led by the executor: the wake-up of a leader between two commits is
-spared."""
+"""So many that wait are led by the executor: no leader has to be woken between two commits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +112,8 @@ class Lane:
             while own is None or own.outcome is None:
                 if self._not_before:
                     self._let_pause_pass()
+                if own is None:
+                    self._chain.rest()
                 batch = self._take(own)
                 if not batch:
                     break

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import pytest
 
 from holdfast.core.errors import StoreError
@@ -126,7 +125,7 @@ ROWS = [(ONE.bytes, "a", None), (TWO.bytes, "b", ONE.bytes)]
 def test_rows_in_the_order_of_the_columns() -> None:
     binder = Binder(lambda name: ["INSERT INTO t VALUES (:id, :name, :parent)"])
 
-    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
+    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), row_by_row=True)
 
     assert call.values is None
     assert list(call.rows) == [[str(ONE), "a", None], [str(TWO), "b", str(ONE)]]
@@ -136,7 +135,9 @@ def test_rows_in_the_order_of_the_columns() -> None:
 def test_rows_in_another_order_with_shared_values() -> None:
     binder = Binder(lambda name: ["INSERT INTO t VALUES (:now, :name, :queue, :id)"])
 
-    (call,) = binder.bind(Statement("x", {"queue": "q"}, table=Table(COLUMNS, ROWS)))
+    (call,) = binder.bind(
+        Statement("x", {"queue": "q"}, table=Table(COLUMNS, ROWS)), row_by_row=True
+    )
 
     # The columns first, in their own order: a row is bound almost as it is.
     assert call.sql == "INSERT INTO t VALUES (?3, ?2, ?4, ?1)"
@@ -173,19 +174,30 @@ INSERT = "INSERT INTO t (a, b) VALUES (:id, max(:name, ':name', :now)) ON CONFLI
 
 
 def at_once(sql: str, rows: Sequence[Row]) -> Call | None:
-    return Binder(lambda name: [sql]).bind_at_once(Statement("x", table=Table(COLUMNS, rows)))
+    (call,) = Binder(lambda name: [sql]).bind(Statement("x", table=Table(COLUMNS, rows)))
+    return call if call.whole else None
 
 
 def test_an_insert_takes_all_rows_at_once() -> None:
-    call = at_once(INSERT, ROWS[:2])
+    call = at_once(INSERT, ROWS)
     assert call is not None
     assert call.sql == (
-        "INSERT INTO t (a, b) SELECT c1, max(c2, ':name', ?2) FROM (SELECT "
-        "json_extract(value, '$[0]') AS c1, json_extract(value, '$[1]') AS c2 "
-        "FROM json_each(?1) LIMIT -1) WHERE true ON CONFLICT DO NOTHING"
+        "INSERT INTO t (a, b) SELECT c0, max(c1, ':name', ?3) FROM (SELECT "
+        "json_extract(value, '$[0]') AS c0, json_extract(value, '$[1]') AS c1 "
+        "FROM json_each(?4) LIMIT -1) WHERE true ON CONFLICT DO NOTHING"
     )
-    first = [[dashed(row[0]), row[1]] for row in ROWS[:2]]
-    assert call.at(7).values == [msgspec.json.encode(first).decode(), 7]
+    assert call.at(7).values == [None, None, 7, f'[["{ONE}","a"],["{TWO}","b"]]']
+
+
+def test_what_is_the_same_in_all_rows_is_told_once() -> None:
+    call = at_once(INSERT, [(ONE.bytes, "a", None), (TWO.bytes, "a", None)])
+    assert call is not None
+    assert call.sql == (
+        "INSERT INTO t (a, b) SELECT c0, max(?2, ':name', ?3) FROM (SELECT "
+        "json_extract(value, '$[0]') AS c0 FROM json_each(?4) LIMIT -1) WHERE true "
+        "ON CONFLICT DO NOTHING"
+    )
+    assert call.at(7).values == [None, "a", 7, f'[["{ONE}"],["{TWO}"]]']
 
 
 def test_an_insert_of_one_row_stays_as_it_is() -> None:

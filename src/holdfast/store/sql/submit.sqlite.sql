@@ -1,6 +1,6 @@
 -- submit: ∅ → PENDING, SCHEDULED or WAITING. Run once per submission.
--- Differs from PostgreSQL: a prepared INSERT per row beats picking 26 columns out of JSON. (Where
--- threads share a commit it does not, and the engine makes a SELECT from JSON out of the VALUES.)
+-- Differs from PostgreSQL: of several rows the engine makes one statement, with a SELECT from JSON
+-- in place of VALUES; the JSON has the columns in which they differ.
 -- A row that is not written met its own id or a held unique slot. (VALUES with the same sum five
 -- times takes three quarters of the time of a SELECT from a subquery that names it once.)
 INSERT INTO holdfast_tasks (

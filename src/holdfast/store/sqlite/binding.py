@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
@@ -44,6 +44,7 @@ _VALUES = re.compile(
 )
 _NUMBER = re.compile(r"\?(\d+)")
 _NUL = r"\u0000"
+_MOST_TEXTS = 32
 
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*'          # a string
@@ -84,6 +85,8 @@ class Call(NamedTuple):
     """Whether a text that runs for each row has rows to return."""
     now: int | None = None
     """Where among the values the time goes."""
+    whole: bool = False
+    """Whether it writes all rows of a table at once, and returns none of them."""
 
     def at(self, now: int) -> Self:
         """Put in the time of the transaction."""
@@ -104,28 +107,26 @@ class Binder:
         self._prepared: dict[str, tuple[Prepared, ...]] = {}
         self._layouts: dict[str, tuple[Mapping[str, Column], tuple[Layout | Prepared, ...]]] = {}
 
-    def bind(self, statement: Statement) -> list[Call]:
-        """What to execute, in order; the rows of the last are the answer."""
+    def bind(self, statement: Statement, *, row_by_row: bool = False) -> list[Call]:
+        """What to execute, in order; the rows of the last are the answer.
+
+        The rows of a table are written by a single call that is `whole`, if that can be.
+        """
         name, params, table = statement.name, statement.params, statement.table
         if table is None:
             prepared = self._prepared.get(name)
             if prepared is None:
                 prepared = self._prepared[name] = tuple(map(prepare, self._texts(name)))
             return [_call(one, params) for one in prepared]
+        layouts = self._lay_out(name, table.columns)
+        if len(layouts) == 1 and isinstance(layouts[0], Layout) and not row_by_row:
+            call = _whole(layouts[0], table.rows, params)
+            if call is not None:
+                return [call]
         return [
             _calls(one, table.rows, params) if isinstance(one, Layout) else _call(one, params)
-            for one in self._lay_out(name, table.columns)
+            for one in layouts
         ]
-
-    def bind_at_once(self, statement: Statement) -> Call | None:
-        """The one execution that writes all rows of a table, if there is such a one."""
-        table = statement.table
-        if table is None:
-            return None
-        layouts = self._lay_out(statement.name, table.columns)
-        if len(layouts) > 1 or not isinstance(layouts[0], Layout):
-            return None
-        return at_once(layouts[0], table.rows, statement.params)
 
     def _lay_out(self, name: str, columns: Mapping[str, Column]) -> Sequence[Layout | Prepared]:
         # A statement has the same columns each time; computing this takes longer than a row.
@@ -193,8 +194,8 @@ class Layout:
     """Takes the columns that the text mentions out of a row; None where it is all of them."""
     uuids: tuple[int, ...]
     shared: Prepared
-    together: str | None
-    """The text that takes all rows in one JSON, and runs once; None if it is no plain INSERT."""
+    gathering: Gathering | None
+    """How it takes all rows at once; None if it is no plain INSERT, or a JSON cannot carry them."""
 
 
 def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | Prepared:
@@ -206,38 +207,61 @@ def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | Prepared:
     prepared = prepare(sql, used)
     names = prepared.names[len(used) :]
     returns = RETURNING.search(sql) is not None
+    binary = any(columns[name] is Column.BYTES for name in used)
     return Layout(
         sql=prepared.sql,
         returns=returns,
         pick=None if len(used) == len(columns) else _picker([*map([*columns].index, used)]),
         uuids=tuple(place for place, name in enumerate(used) if columns[name] is Column.UUID),
         shared=Prepared(prepared.sql, names, prepared.now),
-        together=None if returns else _gathered(prepared.sql, len(used)),
+        gathering=None if returns or binary else Gathering.of(prepared.sql, len(prepared.names)),
     )
 
 
-def _gathered(sql: str, columns: int) -> str | None:
-    """An INSERT of one row as one of all rows of a JSON, which is its first parameter.
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """An INSERT of one row as one of many rows, whose values come in a JSON.
 
-    The columns are taken out of it once for each row (the LIMIT keeps SQLite from doing so once
-    for each mention); the parameters behind them follow the JSON.
+    The JSON has only those columns in which the rows differ; it is the parameter behind the last.
     """
-    found = _VALUES.search(sql)
-    if found is None:
-        return None
 
-    def place(number: re.Match[str]) -> str:
-        at = int(number[1])
-        return f"c{at}" if at <= columns else f"?{at - columns + 1}"
+    before: str
+    row: str
+    after: str
+    width: int
+    """How many parameters the INSERT of one row has."""
+    texts: dict[tuple[int, ...], str] = field(default_factory=dict)
 
-    taken = ", ".join(
-        f"json_extract(value, '$[{at - 1}]') AS c{at}" for at in range(1, columns + 1)
-    )
-    return (
-        f"{sql[: found.start('values')]}SELECT {_NUMBER.sub(place, found['row'])} "
-        f"FROM (SELECT {taken} FROM json_each(?1) LIMIT -1) "
-        f"WHERE true{sql[found.end('values') :]}"
-    )
+    @classmethod
+    def of(cls, sql: str, width: int) -> Self | None:
+        found = _VALUES.search(sql)
+        if found is None:
+            return None
+        return cls(sql[: found.start("values")], found["row"], sql[found.end("values") :], width)
+
+    def text(self, apart: tuple[int, ...]) -> str:
+        """The text for rows that differ in these columns."""
+        text = self.texts.get(apart)
+        if text is None:
+            if len(self.texts) >= _MOST_TEXTS:
+                self.texts.clear()
+            text = self.texts[apart] = self._write(apart)
+        return text
+
+    def _write(self, apart: tuple[int, ...]) -> str:
+        def value(number: re.Match[str]) -> str:
+            at = int(number[1]) - 1
+            return f"c{at}" if at in apart else number[0]
+
+        columns = ", ".join(
+            f"json_extract(value, '$[{place}]') AS c{at}" for place, at in enumerate(apart)
+        )
+        # The LIMIT has each value taken out of the JSON once, however often it is mentioned.
+        return (
+            f"{self.before}SELECT {_NUMBER.sub(value, self.row)} "
+            f"FROM (SELECT {columns} FROM json_each(?{self.width + 1}) LIMIT -1) "
+            f"WHERE true{self.after}"
+        )
 
 
 def _picker(places: list[int]) -> Callable[[Row], Row]:
@@ -270,20 +294,22 @@ def bind_rows(layout: Layout, rows: Sequence[Row]) -> list[list[Any]]:
     return found
 
 
-def at_once(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> Call | None:
+def _whole(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> Call | None:
     """One execution for all rows, if the text can be run so."""
+    if layout.gathering is None or not rows:
+        return None
     shared, bound = bind(layout.shared, params), bind_rows(layout, rows)
     now = None if NOW in params else layout.shared.now
     if len(bound) == 1:
-        return Call(layout.sql, [*bound[0], *shared], returns=layout.returns, now=now)
-    if layout.together is None:
+        return Call(layout.sql, [*bound[0], *shared], now=now, whole=True)
+    columns = [*zip(*bound, strict=True)]
+    apart = tuple(at for at, of in enumerate(columns) if of.count(of[0]) != len(of))
+    gathered = _json([*zip(*(columns[at] for at in apart), strict=True)])
+    if not apart or _NUL in gathered:
+        # NUL is what older versions of SQLite take for the end of a text from a JSON.
         return None
-    gathered = _json(bound)
-    if _NUL in gathered:
-        # Which older versions of SQLite take for the end of a text that comes out of a JSON.
-        return None
-    behind = None if now is None else now - len(bound[0]) + 1
-    return Call(layout.together, [gathered, *shared], returns=False, now=behind)
+    values = [*(None if at in apart else of[0] for at, of in enumerate(columns)), *shared, gathered]
+    return Call(layout.gathering.text(apart), values, now=now, whole=True)
 
 
 def value(given: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from holdfast.store.op import EVERY, Hint, Rows, Statement
+from holdfast.store.op import EVERY, Hint, Rows, Statement, Table
 from holdfast.store.sqlite.binding import RETURNING, Binder, Call
 from holdfast.store.sqlite.driver import Connection
 
@@ -31,14 +31,16 @@ class Session:
     def carry_out(self, statement: Statement, calls: Sequence[Call]) -> Rows:
         """Execute a statement that has been bound.
 
-        A text that runs for each row of a table and returns nothing is answered by the first
+        A text that writes the rows of a table and returns nothing is answered by the first
         column (the key) of those rows for which it wrote something.
         """
         rows: Rows = ()
         connection = self._connection
         for call in calls:
             call.at(self.now)
-        if statement.expected is not None and self._is_as_expected(statement.expected, calls):
+        if statement.table is not None and calls[0].whole:
+            rows, calls = self._write_whole(statement, statement.table, calls[0]), ()
+        elif statement.expected is not None and self._is_as_expected(statement.expected, calls):
             rows, calls = EVERY, ()
         for call in calls:
             if call.values is not None:
@@ -51,6 +53,16 @@ class Session:
         if statement.hint is not None:
             self.hints.append(statement.hint)
         return rows
+
+    def _write_whole(self, statement: Statement, table: Table, call: Call) -> Rows:
+        """Write all rows at once; if one met another, each by itself, to learn which."""
+        if len(table.rows) == 1:
+            self._connection.execute(call.sql, call.values or ())
+            return _keys(table.rows, ()) if self._connection.changes else ()
+        if self._is_as_expected(len(table.rows), [call]):
+            return _keys(table.rows, ())
+        (each,) = self._binder.bind(statement, row_by_row=True)
+        return _keys(table.rows, self._connection.write_many(each.sql, each.at(self.now).rows))
 
     def _is_as_expected(self, expected: int, calls: Sequence[Call]) -> bool:
         """Execute the calls without having their rows returned; undone if those are too few."""

@@ -106,11 +106,10 @@ class SqliteStore:
 
         def write(step: Statement | tuple[Statement, ...]) -> Any:
             asked = (step,) if isinstance(step, Statement) else step
-            if asked[0].fresh:
-                call = self._binder.bind_at_once(asked[0])
-                if call is not None:
-                    return self._insert(asked[0], call)
             bound = [(statement, self._binder.bind(statement)) for statement in asked]
+            statement, calls = bound[0]
+            if statement.fresh and calls[0].whole:
+                return self._insert(statement, calls[0])
             answers, hints = self._write(
                 lambda session, _: (
                     [session.carry_out(statement, calls) for statement, calls in bound],
