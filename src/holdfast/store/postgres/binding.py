@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain, repeat
@@ -60,8 +59,7 @@ _MOST_SHAPES = 32
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """One statement, ready to send."""
 
     name: str
@@ -87,7 +85,8 @@ class _Template:
         self._has_table = _TABLE.search(text) is not None
         self._columns: Mapping[str, Column] | None = None
         self._encoders: tuple[tuple[str, Column, Encoder], ...] = ()
-        self._times: tuple[str, ...] = ()
+        self._names: tuple[str, ...] = ()
+        self._times: tuple[int, ...] = ()
         self._of_one: _Numbered | None = None
         self._shapes: dict[tuple[str, ...], _Numbered] = {}
         self.whole = _number(text)
@@ -99,10 +98,7 @@ class _Template:
         if self._columns is not table.columns:
             self._look_at(table.columns)
         if len(rows) == 1 and self._of_one is not None:
-            values.update(zip(table.columns, rows[0], strict=True))
-            for name in self._times:
-                if values[name] is not None:
-                    values[name] = At(values[name])
+            values.update(zip(table.columns, self._one(rows[0]), strict=True))
             return self._of_one
         if not self._has_table or not rows:
             return self._spread_all(rows, values)
@@ -120,6 +116,24 @@ class _Template:
                 varying.append(name)
         return self._shape(tuple(varying)) or self._spread_all(rows, values)
 
+    def of_one(self, table: Table) -> tuple[_Numbered, list[Any]] | None:
+        """The text that takes the only row of a table, and its first parameters: that row.
+
+        None if it is another table, or its columns are not the first parameters.
+        """
+        if self._columns is not table.columns or self._of_one is None or len(table.rows) != 1:
+            return None
+        if self._of_one.names[: len(table.columns)] != self._names:
+            return None
+        return self._of_one, self._one(table.rows[0])
+
+    def _one(self, row: Row) -> list[Any]:
+        values = list(row)
+        for place in self._times:
+            if values[place] is not None:
+                values[place] = At(values[place])
+        return values
+
     def _spread_all(self, rows: Sequence[Row], values: dict[str, Any]) -> _Numbered:
         """As one array per column, whatever is in it."""
         columns = zip(*rows, strict=True) if rows else repeat(())
@@ -130,7 +144,8 @@ class _Template:
     def _look_at(self, columns: Mapping[str, Column]) -> None:
         self._columns = columns
         self._encoders = tuple((n, k, arrays.ENCODERS[k]) for n, k in columns.items())
-        self._times = tuple(name for name, kind in columns.items() if kind is Column.TIME)
+        self._names = tuple(columns)
+        self._times = tuple(at for at, k in enumerate(columns.values()) if k is Column.TIME)
         # Bytes as a value of their own are an id; others stay in an array, which knows its type.
         if self._has_table and Column.BYTES not in columns.values():
             self._of_one = _number(_TABLE.sub(partial(_rows, ()), self._text))
@@ -174,15 +189,22 @@ class Binder:
         if template is None:
             template = self._templates[asked.name] = _Template(self._text(asked.name))
         values = _values(asked)
-        numbered = template.whole
-        if asked.table is not None:
-            numbered = template.spread(asked.table, values)
         if asked.hint is not None:
             heard = asked.hint.queues if payloads is None else payloads
             values["hint_channel"] = channel_name(asked.hint.channel, self._schema)
-            values["hint_payloads"] = arrays.texts(heard)
+            if heard:
+                values["hint_payloads"] = arrays.texts(heard)
+        params: list[Any] = []
+        numbered = template.whole
+        if asked.table is not None:
+            # A lone send: its row goes as it is.
+            of_one = template.of_one(asked.table)
+            if of_one is not None:
+                numbered, params = of_one
+            else:
+                numbered = template.spread(asked.table, values)
         try:
-            params = [values[name] for name in numbered.names]
+            params += [values[name] for name in numbered.names[len(params) :]]
         except KeyError as missing:
             raise LookupError(f"statement {asked.name!r} lacks the parameter {missing}") from None
         return Query(asked.name, numbered.sql, params)

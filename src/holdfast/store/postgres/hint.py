@@ -57,7 +57,9 @@ class Limiter:
         fork.watch(self)
 
     def _start(self) -> None:
-        self._changed = threading.Condition()
+        # The lock itself where nobody waits: a condition takes it in Python.
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._sent: dict[Note, float] = {}
         self._owed: dict[Note, float] = {}
         self._thread: threading.Thread | None = None
@@ -74,7 +76,7 @@ class Limiter:
         """Those payloads that the coming commit should carry."""
         name = self._names[channel]
         now = monotonic()
-        with self._changed:
+        with self._lock:
             due = [p for p in dict.fromkeys(payloads) if now >= self._opens((name, p))]
             for payload in due:
                 self._note((name, payload), now)
@@ -84,7 +86,7 @@ class Limiter:
     def owe(self, channel: Channel, payloads: Sequence[str]) -> None:
         """Send these when their window has ended, which may be now."""
         name = self._names[channel]
-        with self._changed:
+        with self._lock:
             if self._closed:
                 return
             new = [hint for p in payloads if (hint := (name, p)) not in self._owed]
