@@ -26,7 +26,7 @@ class State(Enum):
 
 
 class Member:
-    """One child. `hand`, `load_us`, `alone` and `state` change under the desk's lock."""
+    """One child. What it has in hand, and its state, change under the desk's lock."""
 
     def __init__(
         self,
@@ -51,6 +51,8 @@ class Member:
         self.state = State.STARTING
         self.hand: dict[int, Assignment] = {}
         self.load_us = 0
+        self.captured = 0
+        """How many of those in its hand have their output kept."""
         self.alone = False
         self.served = 0
         self.most: int | None = None
@@ -88,6 +90,7 @@ class Member:
         """Put a task into its hand; it is sent with `say`."""
         self.hand[assignment.slot] = assignment
         self.load_us += assignment.cost_us
+        self.captured += assignment.policy.capture_output
         self.alone = self.alone or alone
 
     def drop(self, slot: int) -> Assignment | None:
@@ -95,6 +98,7 @@ class Member:
         assignment = self.hand.pop(slot, None)
         if assignment is not None:
             self.load_us -= assignment.cost_us
+            self.captured -= assignment.policy.capture_output
             if not self.hand:
                 self.load_us = 0
                 self.alone = False

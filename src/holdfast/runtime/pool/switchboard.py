@@ -292,7 +292,7 @@ class Switchboard:
             self._told(message)
 
     def _done(self, member: Member, message: wire.Done) -> None:
-        if any(a.policy.capture_output for a in member.hand.values()):
+        if member.captured:
             # What a task printed belongs to it, so it is read before the task is let go.
             self._read_output(member)
         limit = self._desk.options.max_tasks_per_child
