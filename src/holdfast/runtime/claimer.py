@@ -21,16 +21,18 @@ from dataclasses import dataclass
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.outcome import NotBegun
 from holdfast.core.records import ClaimedTask, Position
-from holdfast.runtime.assignment import Assignment
+from holdfast.runtime.assignment import Assignment, Finished
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.doubts import Doubts
 from holdfast.runtime.options import MAX_BATCH
 from holdfast.runtime.outage import Outage
+from holdfast.runtime.pool.member import Member
 from holdfast.runtime.source import Source, in_turn
 from holdfast.runtime.starter import Orders, begins
 from holdfast.store import claims
-from holdfast.store.claims import Begin, Hold, Request, Turn
+from holdfast.store.claims import Begin, Child, Hold, Request, Turn
 from holdfast.store.protocol import Store
 
 log = logging.getLogger("holdfast.worker")
@@ -43,6 +45,8 @@ class _Plan:
     request: Request | None = None
     may_begin: bool = False
     """Whether some of what is claimed may be given to a child at once."""
+    child: Member | None = None
+    """The child for which all of it is claimed."""
 
 
 class Claimer:
@@ -135,6 +139,12 @@ class Claimer:
             wanted = min(appetite.get(source.kind, 0), left, MAX_BATCH)
             if wanted <= 0:
                 continue
+            if source.is_deep and self._is_for_windows(source, now):
+                window = self._desk.due_window()
+                if window is None or plan.begins:
+                    return
+                plan.child = window[0]
+                wanted = min(wanted, window[1])
             plan.source = source
             # One commit less makes a lone task quick; with more to come, it is quicker to claim
             # the next batch while the starter starts this one.
@@ -149,10 +159,28 @@ class Claimer:
                 self._desk.options.lease_us,
                 source.position(now),
                 source.policies,
+                self._as_known(plan.child),
             )
             return
 
+    def _is_for_windows(self, source: Source, now: float) -> bool:
+        """Whether to claim from it for one child after the other, which saves a start.
+
+        Of long tasks it matters who gets which, so they are claimed first and then given out.
+        """
+        return (
+            source.kind == "process"
+            and source.may_share(now)
+            and self._desk.are_short(source.tasks)
+        )
+
+    def _as_known(self, member: Member | None) -> Child | None:
+        return None if member is None else Child(self._hostname, member.pid or 0, member.name)
+
     def _turn(self, plan: _Plan) -> None:
+        if plan.child is not None:
+            self._fill(plan, plan.child)
+            return
         at_once: list[Assignment] = []
         kind = plan.source.kind if plan.source is not None else None
 
@@ -178,6 +206,28 @@ class Claimer:
             return
         self._outage.over()
         self._landed(plan, at_once, done)
+
+    def _fill(self, plan: _Plan, child: Member) -> None:
+        """Claim and start a window for one child, in one statement."""
+        assert plan.request is not None
+        assert plan.source is not None
+        try:
+            claimed = self._store.run(claims.claim(**plan.request._asdict())).tasks
+        except StoreUnavailable as error:
+            self._failed(plan, [], error)
+            return
+        self._outage.over()
+        with self._desk.lock:
+            self._desk.claimed(claimed)
+            window = self._desk.fill_window(child, claimed)
+            orders = Orders(self._desk, window.given)
+            if window.loners:
+                # They go back, and are claimed anew by somebody who lets them wait for a child.
+                plan.source.met_loner(monotonic())
+                self._desk.ended(*(Finished(loner, NotBegun()) for loner in window.loners))
+                self._desk.announce()
+        orders.send()
+        self._looked(plan.source, plan.request, claimed)
 
     def _landed(self, plan: _Plan, at_once: list[Assignment], done: Turn) -> None:
         with self._desk.lock:

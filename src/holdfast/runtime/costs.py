@@ -7,13 +7,16 @@ once. A task that nobody has seen costs a whole window, so it gets one to itself
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 WINDOW_US = 10_000
 """How much work a child is given ahead, in microseconds of its time."""
 MOST_TASKS = 256
 LEAST_US = WINDOW_US // MOST_TASKS
 """No task is thought to cost less, or a window would hold too many."""
+SHORT_US = WINDOW_US // 16
+"""A task that costs no more is short: whichever of such tasks a child is given, it will soon be
+through with them."""
 _WEIGHT = 0.2
 _TRUST = 8
 """A window holds at most so many times the runs that its guess is made of: the first runs of a
@@ -33,6 +36,10 @@ class Costs:
         if mean is None:
             return WINDOW_US
         return max(LEAST_US, WINDOW_US // (_TRUST * self._seen[name]), int(mean))
+
+    def longest(self, names: Iterable[str]) -> float:
+        """What the longest of these tasks costs, of those that have run; if none has, a window."""
+        return max((self._mean[name] for name in names if name in self._mean), default=WINDOW_US)
 
     def learn(self, name: str, runs_us: Sequence[int]) -> None:
         """These runs, one after the other, took so long."""

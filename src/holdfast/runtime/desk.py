@@ -19,14 +19,14 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import attrgetter
 from time import monotonic
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.outcome import NotBegun
 from holdfast.core.policy import Policy
 from holdfast.core.records import ClaimedTask
 from holdfast.runtime.assignment import Assignment, Finished
-from holdfast.runtime.costs import WINDOW_US, Costs, Mix
+from holdfast.runtime.costs import LEAST_US, SHORT_US, WINDOW_US, Costs, Mix
 from holdfast.runtime.openings import Openings
 from holdfast.runtime.options import MAX_BATCH, WorkerOptions
 from holdfast.runtime.pool.member import Member, State
@@ -42,6 +42,14 @@ _ALIKE = attrgetter("token", "queue_name", "task_name", "version")
 
 HELD_FOR = 1.0
 """Seconds after which a claimed task that found no child goes back to its queue."""
+
+
+class Window(NamedTuple):
+    """What was claimed for one child."""
+
+    given: list[Assignment]
+    loners: list[Assignment]
+    """Those that must have a child to themselves."""
 
 
 class Desk:
@@ -178,14 +186,52 @@ class Desk:
             member = None if children is None else children.find(cost, alone)
             if children is None or member is None:
                 return None
-            slot = self._next_slot
-            self._next_slot = slot + 1
-            assignment = self.assignments[slot] = Assignment(slot, task, policy, member, cost)
+            assignment = self._assign(task, policy, member, cost)
             member.take(assignment, alone and kind == "process")
             children.given(member)
             return assignment
 
         return give
+
+    def _assign(self, task: ClaimedTask, policy: Policy, member: Member, cost: int) -> Assignment:
+        slot = self._next_slot
+        self._next_slot = slot + 1
+        assignment = self.assignments[slot] = Assignment(slot, task, policy, member, cost)
+        return assignment
+
+    # --- windows ---------------------------------------------------------------------------
+
+    def are_short(self, names: Iterable[str]) -> bool:
+        """Whether all these tasks, as far as they are known, are so short that it does not matter
+        which of them a child is given."""
+        return self.costs.longest(names) <= SHORT_US
+
+    def due_window(self) -> tuple[Member, int] | None:
+        """A process that will soon have nothing to do, and how many short tasks it could be given.
+
+        None if there is no such process, or if tasks are held, which come first.
+        """
+        children = self._openings()["process"]
+        member = children.find(LEAST_US, False)
+        if member is None or not children.is_due or self._held_of("process"):
+            return None
+        typical = self._mixes["process"].typical(self.costs)
+        return member, min(member.places, math.ceil((WINDOW_US - member.load_us) / typical))
+
+    def fill_window(self, member: Member, tasks: Iterable[ClaimedTask]) -> Window:
+        """Give a child the tasks that were claimed, and so started, for it."""
+        window = Window([], [])
+        known: dict[tuple[str, int, str | None], tuple[int, Policy, bool, Kind]] = {}
+        for task in tasks:
+            alike = task.task_name, task.version, task.task_options
+            if alike not in known:
+                known[alike] = self._terms(task)
+            cost, policy, alone, _ = known[alike]
+            assignment = self._assign(task, policy, member, cost)
+            assignment.attempt, assignment.started = task.attempt + 1, True
+            member.take(assignment, False)
+            (window.loners if alone or task.crash_count else window.given).append(assignment)
+        return window
 
     def _terms(self, task: ClaimedTask) -> tuple[int, Policy, bool, Kind]:
         policy = _policy(task)

@@ -19,6 +19,8 @@ from holdfast.runtime.options import QueueChoice
 from holdfast.runtime.wire import Kind, KnownTask
 from holdfast.store.claims import known_name, rules
 
+_APART = 1.0
+
 
 class Source:
     """One queue and some of the known tasks. Changes under the desk's lock only."""
@@ -29,15 +31,25 @@ class Source:
         self.kind: Kind = tasks[0].kind
         self.names = [known_name(task.name, task.version) for task in tasks]
         """What a claim may take."""
+        self.tasks = [task.name for task in tasks]
         self.policies = rules((task.name, task.version, task.task_options) for task in tasks)
         """What those among them that were sent by name shall go by."""
         self.only = tasks[0] if tasks[0].max_concurrent is not None else None
         """The one task of this source, if it has a limit of its own."""
         self.is_deep = False
         """Whether the last claim found as much as it wanted, so that there is likely more."""
+        self._apart_until = 0.0
         self._cursor = Cursor()
         self._start = HEAD
         self._began = 0.0
+
+    def may_share(self, now: float) -> bool:
+        """Whether what is claimed next can be expected to share a child with others."""
+        return now >= self._apart_until
+
+    def met_loner(self, now: float) -> None:
+        """Among what was claimed was a task that must have a child to itself."""
+        self._apart_until = now + _APART
 
     def may_find(self, now: float) -> bool:
         """Whether a claim may find something."""

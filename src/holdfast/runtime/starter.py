@@ -88,19 +88,23 @@ class Orders:
     """Tasks whose start is durable, on their way to their children."""
 
     def __init__(
-        self, desk: Desk, given: Iterable[Assignment], landings: Mapping[Key, Landing]
+        self,
+        desk: Desk,
+        given: Iterable[Assignment],
+        landings: Mapping[Key, Landing] | None = None,
     ) -> None:
-        """Sort them, with the desk's lock held."""
+        """Sort them, with the desk's lock held; without landings, they are known as started."""
         self._by_member: dict[Member, list[Assignment]] = defaultdict(list)
         now = monotonic()
         for assignment in given:
-            landing = landings[assignment.task.key]
-            if landing.answer is not Answer.LANDED:
-                # Cancelled in between, or the lease is gone: there is nothing to run.
-                desk.forget(desk.put_back([assignment]))
-                continue
-            assignment.attempt = landing.attempt or 0
-            assignment.started = True
+            if landings is not None:
+                landing = landings[assignment.task.key]
+                if landing.answer is not Answer.LANDED:
+                    # Cancelled in between, or the lease is gone: there is nothing to run.
+                    desk.forget(desk.put_back([assignment]))
+                    continue
+                assignment.attempt = landing.attempt or 0
+                assignment.started = True
             assignment.given_at = assignment.beat_at = now
             if assignment.member.state is State.DEAD:
                 desk.ended(Finished(assignment, NotBegun()))

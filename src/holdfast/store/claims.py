@@ -104,6 +104,7 @@ def claim(
     lease_us: int,
     after: Position = HEAD,
     policies: Mapping[str, Rules] = _NO_POLICIES,
+    child: Child | None = None,
     provisional: bool = False,
 ) -> Steps[Claimed]:
     """Take up to `wanted` tasks of one queue, in its order, from `after` on.
@@ -112,12 +113,26 @@ def claim(
     enough to find tasks this worker knows. A task that was sent by name gets the rules that
     `policies` has for it.
 
+    What is claimed for a `child` is started, too: its code may have run from here on. (Each
+    task's `attempt` is what it was before, as with any claim.)
+
     A `provisional` claim need not be durable when it is answered. If it is lost in a crash of
     the server, nobody holds its tasks, and a start of one of them finds it gone; a start that
     is durable has made its claim durable too. Only for a transaction that does nothing else.
     """
-    request = Request(token, worker_id, queue, known, wanted, lease_us, after, policies)
+    request = Request(token, worker_id, queue, known, wanted, lease_us, after, policies, child)
     return _claimed(request, (yield _claim(request, provisional=provisional)))
+
+
+class Child(NamedTuple):
+    """A process that is to run what is claimed."""
+
+    hostname: str
+    pid: int
+    process_name: str
+
+
+_NOBODY = Child("", 0, "")
 
 
 class Request(NamedTuple):
@@ -131,6 +146,7 @@ class Request(NamedTuple):
     lease_us: int
     after: Position = HEAD
     policies: Mapping[str, Rules] = _NO_POLICIES
+    child: Child | None = None
 
 
 def _claim(request: Request, *, provisional: bool = False) -> Statement:
@@ -145,7 +161,9 @@ def _claim(request: Request, *, provisional: bool = False) -> Statement:
             "lease_us": request.lease_us,
             "by_name": BY_NAME,
             "policies": dict(request.policies),
-            "provisional": provisional,
+            "provisional": provisional and request.child is None,
+            "begins": request.child is not None,
+            **(request.child or _NOBODY)._asdict(),
             **behind(request.after),
         },
     )

@@ -86,6 +86,12 @@ class Member:
             and self.load_us + cost_us <= WINDOW_US
         )
 
+    @property
+    def places(self) -> int:
+        """How many more tasks may be in its hand, if it has room for them."""
+        most = MOST_TASKS if self.most is None else min(MOST_TASKS, self.most - self.served)
+        return most - len(self.hand)
+
     def take(self, assignment: Assignment, alone: bool) -> None:
         """Put a task into its hand; it is sent with `say`."""
         self.hand[assignment.slot] = assignment

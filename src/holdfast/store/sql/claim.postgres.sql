@@ -1,4 +1,5 @@
--- claim: PENDING → CLAIMED, in the order priority, enqueued_at, id, within one queue.
+-- claim: PENDING → CLAIMED, in the order priority, enqueued_at, id, within one queue; and at once
+-- CLAIMED → RUNNING, with all that `start` writes, if it is made for a child.
 --
 -- Invariant: a task is claimed by one token, and that token's lease row names it.
 -- Failure: the answer may be lost; the token tells (see `release_token`).
@@ -41,8 +42,30 @@ WITH picked AS MATERIALIZED (
     LIMIT :wanted::int
 ), claimed AS (
     UPDATE holdfast_tasks AS task
-    SET status = 'CLAIMED', ready = false, claim_token = :token::uuid, claimed_at = :now,
+    SET status = CASE WHEN :begins::boolean THEN 'RUNNING' ELSE 'CLAIMED' END,
+        ready = false, claim_token = :token::uuid, claimed_at = :now,
         claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now,
+        attempt = task.attempt + CASE WHEN :begins::boolean THEN 1 ELSE 0 END,
+        started_at = CASE WHEN :begins::boolean THEN :now ELSE task.started_at END,
+        first_started_at = CASE
+            WHEN :begins::boolean THEN coalesce(task.first_started_at, :now)
+            ELSE task.first_started_at
+        END,
+        retried_at = CASE
+            WHEN :begins::boolean AND task.retry_count > 0 THEN :now
+            ELSE task.retried_at
+        END,
+        heartbeat_at = CASE WHEN :begins::boolean THEN :now ELSE task.heartbeat_at END,
+        next_retry_at = CASE WHEN :begins::boolean THEN NULL ELSE task.next_retry_at END,
+        worker_hostname = CASE
+            WHEN :begins::boolean THEN :hostname
+            ELSE task.worker_hostname
+        END,
+        worker_pid = CASE WHEN :begins::boolean THEN :pid::int ELSE task.worker_pid END,
+        worker_process_name = CASE
+            WHEN :begins::boolean THEN :process_name
+            ELSE task.worker_process_name
+        END,
         task_options = CASE
             WHEN task.task_options = :by_name
             THEN :policies::jsonb -> (task.task_name || '@' || task.version) ->> 0
@@ -58,7 +81,8 @@ WITH picked AS MATERIALIZED (
     WHERE task.id = ANY (ARRAY(SELECT id FROM picked))
     RETURNING
         task.id AS key, task.id, task.task_name, task.version, task.queue_name, task.priority,
-        task.enqueued_at, task.args, task.kwargs, task.task_options, task.attempt,
+        task.enqueued_at, task.args, task.kwargs, task.task_options,
+        task.attempt - CASE WHEN :begins::boolean THEN 1 ELSE 0 END AS attempt,
         task.retry_count, task.max_retries, task.crash_count, task.good_until,
         task.parent_id, task.root_id, task.workflow_id, task.trace_context
 ), leased AS (

@@ -1,4 +1,5 @@
--- claim: PENDING → CLAIMED, in the order priority, enqueued_at, id, within one queue.
+-- claim: PENDING → CLAIMED, in the order priority, enqueued_at, id, within one queue; and at once
+-- CLAIMED → RUNNING, with all that `start` writes, if it is made for a child.
 -- Differs from PostgreSQL: one writer at a time, so nothing is locked or skipped; the lease row is
 -- written first and the tasks follow from it; they come back in one JSON text, because each row that
 -- is fetched has to wait for the interpreter's lock. (None do if the UPDATE, the last change, found
@@ -26,8 +27,17 @@ FROM (
 )
 HAVING count(*) > 0;
 UPDATE holdfast_tasks
-SET status = 'CLAIMED', ready = 0, claim_token = :token, claimed_at = :now,
-    claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now,
+SET status = iif(:begins, 'RUNNING', 'CLAIMED'), ready = 0, claim_token = :token,
+    claimed_at = :now, claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now,
+    attempt = attempt + :begins,
+    started_at = iif(:begins, :now, started_at),
+    first_started_at = iif(:begins, ifnull(first_started_at, :now), first_started_at),
+    retried_at = iif(:begins AND retry_count > 0, :now, retried_at),
+    heartbeat_at = iif(:begins, :now, heartbeat_at),
+    next_retry_at = iif(:begins, NULL, next_retry_at),
+    worker_hostname = iif(:begins, :hostname, worker_hostname),
+    worker_pid = iif(:begins, :pid, worker_pid),
+    worker_process_name = iif(:begins, :process_name, worker_process_name),
     task_options = CASE
         WHEN task_options = :by_name
         THEN json_extract(:policies, '$."' || task_name || '@' || version || '"[0]')
@@ -46,7 +56,7 @@ WHERE seq IN (
 SELECT json_group_array(
     json_array(
         seq, id, task_name, version, queue_name, priority, enqueued_at, args, kwargs,
-        task_options, attempt, retry_count, max_retries, crash_count, good_until,
+        task_options, attempt - :begins, retry_count, max_retries, crash_count, good_until,
         parent_id, root_id, workflow_id, trace_context
     )
 )
