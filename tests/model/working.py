@@ -46,10 +46,25 @@ class Working(Machine):
         queues = [self.model.tasks[id]["queue_name"] for id in self.model.among(PENDING)]
         self.begin_runs(self.take(queues[picked % len(queues)], 4, ("t@1", "u@1"), lease))
 
-    def take(self, queue: str, wanted: int, known: Sequence[str], lease: int) -> list[Claim]:
+    @precondition(lambda self: self.there_is(PENDING))
+    @rule(queue=queue_names, wanted=st.integers(1, 4), known=known_names, lease=lease_seconds)
+    def claim_for_a_child(self, queue: str, wanted: int, known: Sequence[str], lease: int) -> None:
+        """Claim and start in one statement."""
+        self.take(queue, wanted, known, lease, claims.Child(HOST, PID, PROCESS))
+
+    def take(
+        self,
+        queue: str,
+        wanted: int,
+        known: Sequence[str],
+        lease: int,
+        child: claims.Child | None = None,
+    ) -> list[Claim]:
         token, worker = self.new_bytes(), f"worker-{self.made % 2}"
         lease_us = lease * SECOND
         expected = self.model.claim(token, worker, queue, known, wanted, lease_us)
+        if child is not None:
+            self.model.start(dict.fromkeys([(id, token) for id in expected], (PID, PROCESS)), HOST)
         for side in self.sides:
             claimed = side.run(
                 claims.claim(
@@ -59,6 +74,7 @@ class Working(Machine):
                     known=known,
                     wanted=wanted,
                     lease_us=lease_us,
+                    child=child,
                 )
             )
             assert [task.id for task in claimed.tasks] == expected, side.name

@@ -15,14 +15,13 @@ from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.claimer import Claimer
 from holdfast.runtime.criers import Criers
-from holdfast.runtime.desk import Desk
 from holdfast.runtime.finisher import Finisher
 from holdfast.runtime.options import QueueChoice
 from holdfast.runtime.outage import Outage
 from holdfast.runtime.source import sources
 from holdfast.runtime.starter import Starter
 from holdfast.store import operate
-from tests.support.hands import KNOWN, Hands
+from tests.support.hands import Hands
 from tests.support.stores import Lab, on_each_engine
 from tests.support.verbs import BOOM, HOST, QUEUE, WORKER
 
@@ -33,9 +32,9 @@ def hands() -> Iterator[Hands]:
         yield Hands(undo)
 
 
-def claimer(lab: Lab, desk: Desk) -> Claimer:
-    found = sources([QueueChoice(QUEUE)], KNOWN)
-    return Claimer(lab.store, desk, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
+def claimer(lab: Lab, hands: Hands) -> Claimer:
+    found = sources([QueueChoice(QUEUE)], hands.known)
+    return Claimer(lab.store, hands.desk, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
 
 
 @on_each_engine
@@ -45,7 +44,7 @@ def test_it_is_begun_once_and_under_the_newer_claim(lab: Lab, hands: Hands) -> N
     hands.hold(old, other)
     lab.cancel(old.id)
     lab.run(operate.resubmit([old.id]))
-    claimer(lab, hands.desk).tick()
+    claimer(lab, hands).tick()
     told = {job.id: job for job in hands.told()}
     assert len(hands.member.hand) == len(hands.desk.assignments) == len(told) == 2
     assert told[old.id].token != old.token
@@ -62,7 +61,7 @@ def test_one_that_is_gone_and_not_claimed_again_is_forgotten(lab: Lab, hands: Ha
     old = lab.claimed()
     hands.hold(old)
     lab.cancel(old.id)
-    claimer(lab, hands.desk).tick()
+    claimer(lab, hands).tick()
     assert hands.told() == []
     assert hands.desk.is_idle
     assert hands.desk.spent == {old.token}

@@ -15,7 +15,7 @@ from holdfast.runtime.options import QueueChoice
 from holdfast.runtime.outage import Outage
 from holdfast.runtime.source import sources
 from holdfast.runtime.starter import Starter
-from tests.support.hands import KNOWN, LANES, Hands
+from tests.support.hands import LANES, Hands
 from tests.support.stores import Lab, on_each_engine
 from tests.support.verbs import HOST, QUEUE, WORKER
 
@@ -30,7 +30,7 @@ class Duties:
     """A claimer and a starter at one desk, each ticked by hand."""
 
     def __init__(self, lab: Lab, hands: Hands) -> None:
-        found = sources([QueueChoice(QUEUE)], KNOWN)
+        (self.source,) = found = sources([QueueChoice(QUEUE)], hands.known)
         outage = Outage(1.0)
         self.desk = hands.desk
         self.claimer = Claimer(

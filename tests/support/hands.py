@@ -15,29 +15,29 @@ from holdfast.runtime.board import Board
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.pool.member import Member, State
-from holdfast.runtime.wire import Job, KnownTask, Reader, ToChild
+from holdfast.runtime.wire import Job, Kind, KnownTask, Reader, ToChild
 from tests.support.verbs import PID, QUEUE, TASK
 
 LANES = 4
-KNOWN = [KnownTask(TASK, 1, QUEUE, "thread", None, None)]
 
 
 class Hands:
     """A desk with one child, of which only the socket is there."""
 
-    def __init__(self, undo: ExitStack) -> None:
+    def __init__(self, undo: ExitStack, kind: Kind = "thread") -> None:
+        self.known = [KnownTask(TASK, 1, QUEUE, kind, None, None)]
         ours, self._theirs = socket.socketpair()
         self._theirs.setblocking(False)
         memory = board.create(LANES)
         self.member = Member(
-            1, "thread", LANES, ours, Board(memory, LANES), -1, bytes(16), lambda member: None
+            1, kind, LANES, ours, Board(memory, LANES), -1, bytes(16), lambda member: None
         )
         os.close(memory)
         undo.callback(self._theirs.close)
         undo.callback(self.member.close)
         self.member.pid = PID
         self.member.state = State.READY
-        self.desk = Desk(WorkerOptions(), KNOWN)
+        self.desk = Desk(WorkerOptions(), self.known)
         self.desk.members[1] = self.member
         self._reader = Reader(ToChild)
 

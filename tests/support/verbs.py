@@ -137,6 +137,7 @@ class Verbs(ABC):
         token: bytes | None = None,
         after: Position = HEAD,
         policies: Mapping[str, claims.Rules] | None = None,
+        child: claims.Child | None = None,
     ) -> Claimed:
         return self.run(
             claims.claim(
@@ -148,6 +149,7 @@ class Verbs(ABC):
                 lease_us=lease_us,
                 after=after,
                 policies=policies or {},
+                child=child,
             )
         )
 

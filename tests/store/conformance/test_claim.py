@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
+from holdfast.core.ending import Failed
 from holdfast.core.errors import StoreError
 from holdfast.core.identity import new_id
-from holdfast.core.policy import BY_NAME
+from holdfast.core.lifecycle import Verb
+from holdfast.core.outcome import Change
+from holdfast.core.policy import BY_NAME, Policy
 from holdfast.core.records import LOST, Answer, ClaimedTask, Position
+from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
-from holdfast.store import claims, leases, queues, rows
+from holdfast.store import claims, leases, queues, rows, timing
 from tests.support.locks import locked_rows
 from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs
-from tests.support.verbs import KNOWN, LEASE_US, WORKER, new_token, submission
+from tests.support.verbs import (
+    BOOM,
+    HOST,
+    KNOWN,
+    LEASE_US,
+    PID,
+    PROCESS,
+    WORKER,
+    new_token,
+    submission,
+)
 
 HOUR = 3600 * SECOND
 
@@ -144,6 +161,65 @@ def test_a_task_that_was_sent_by_name_gets_the_rules_of_its_definition(
     assert (second.id, second.task_options) == (own, '{"timeout":3.0}')
     stored = lab.task(named)
     assert (stored.task_options, stored.max_retries) == rules
+
+
+CHILD = claims.Child(HOST, PID, PROCESS)
+
+
+def sent(lab: Lab) -> list[bytes]:
+    return lab.send_many(2)
+
+
+def retried(lab: Lab) -> list[bytes]:
+    """Tasks that have run before, have failed, and may run again."""
+    ids = lab.send_many(2, max_retries=3)
+    for task in lab.claim().tasks:
+        lab.end(lab.started(task), Failed(BOOM, listed=True), Policy(retry=Retry(3, delay=1.0)))
+    lab.clock.advance(5)
+    lab.run(timing.promote())
+    return ids
+
+
+def sent_by_name(lab: Lab) -> list[bytes]:
+    return lab.send_many(2, task_options=BY_NAME, priority=3)
+
+
+@pytest.mark.parametrize("make", [sent, retried, sent_by_name])
+def test_a_claim_for_a_child_leaves_what_a_claim_and_a_start_leave(
+    lab: Lab, make: Callable[[Lab], list[bytes]]
+) -> None:
+    policies = {KNOWN: ('{"timeout":9.0}', 4)}
+    one, other = make(lab)
+    lab.clock.advance(1)
+    (first,) = lab.claim(1, policies=policies).tasks
+    lab.started(first)
+    (second,) = lab.claim(1, policies=policies, child=CHILD).tasks
+    assert (first.id, second.id) == (one, other)
+    begun = lab.task(other)
+    assert begun.status is TaskStatus.RUNNING
+    assert begun.attempt == second.attempt + 1
+    assert second.attempt == first.attempt
+    assert begun == replace(lab.task(one), id=other, claim_token=second.token)
+    assert lab.complete(second).answer is Answer.LANDED
+    assert [a.attempt for a in lab.attempts(other)][-1] == begun.attempt
+
+
+@pytest.mark.parametrize("status", [s for s in TaskStatus if s is not TaskStatus.PENDING])
+def test_a_claim_for_a_child_starts_only_what_is_pending(lab: Lab, status: TaskStatus) -> None:
+    case = lab.reach(status)
+    before = lab.contents()
+    assert lab.claim(child=CHILD, queue=case.claimed.queue_name).tasks == []
+    assert lab.contents() == before
+
+
+def test_a_claim_for_a_child_whose_answer_was_lost_is_undone(lab: Lab) -> None:
+    ids, token = lab.send_many(3), new_token()
+    lab.claim(2, token=token, child=CHILD)
+    interrupted = Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
+    lab.run(leases.give_up(token, interrupted, keys=None))
+    assert lab.statuses(ids) == [TaskStatus.PENDING] * 3
+    assert {(lab.task(id).retry_count, lab.task(id).crash_count) for id in ids} == {(0, 0)}
+    assert [task.id for task in lab.claim().tasks] == ids
 
 
 def test_a_token_is_good_for_one_claim(lab: Lab) -> None:

@@ -13,7 +13,7 @@ import pytest
 from holdfast.core.records import LOST, Answer, ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.store import claims, inspect
-from holdfast.store.claims import Begin, Request
+from holdfast.store.claims import Begin, Child, Request
 from holdfast.store.open import open_store
 from holdfast.store.settings import parse_url
 from tests.support.postgres import PostgresServer
@@ -90,6 +90,15 @@ def test_a_claim_that_starts_at_once_is_durable(server: PostgresServer, lab: Lab
     lab.send()
     turn = claims.turn((), request(), hostname=HOST, begin_now=begins)
     (task,) = lab.run(turn).claimed
+    crash(server)
+    assert status(lab, task) is TaskStatus.RUNNING
+    assert leases(lab) == {task.token}
+
+
+def test_a_claim_for_a_child_is_durable(server: PostgresServer, lab: Lab) -> None:
+    lab.send()
+    asked = request()._replace(child=Child(HOST, PID, PROCESS))
+    (task,) = lab.run(claims.claim(**asked._asdict(), provisional=True)).tasks
     crash(server)
     assert status(lab, task) is TaskStatus.RUNNING
     assert leases(lab) == {task.token}
