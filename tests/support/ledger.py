@@ -112,5 +112,6 @@ class Ledger:
             text = (self._directory / "ledger").read_text()
         except FileNotFoundError:
             return
-        for line in text.splitlines():
+        # What follows the last line's end is being written: a read may see the half of a write.
+        for line in text[: text.rfind("\n") + 1].splitlines():
             yield Line(*json.loads(line))
