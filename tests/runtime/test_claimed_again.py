@@ -19,7 +19,6 @@ from holdfast.runtime.finisher import Finisher
 from holdfast.runtime.options import QueueChoice
 from holdfast.runtime.outage import Outage
 from holdfast.runtime.source import sources
-from holdfast.runtime.starter import Starter
 from holdfast.store import operate
 from tests.support.hands import Hands
 from tests.support.stores import Lab, on_each_engine
@@ -65,21 +64,6 @@ def test_one_that_is_gone_and_not_claimed_again_is_forgotten(lab: Lab, hands: Ha
     assert hands.told() == []
     assert hands.desk.is_idle
     assert hands.desk.spent == {old.token}
-
-
-@on_each_engine
-def test_a_starter_begins_what_is_still_ours(lab: Lab, hands: Hands) -> None:
-    """It knows nothing of the newer claim, which a claimer makes at the same time."""
-    old, other = lab.claimed(), lab.claimed()
-    hands.hold(old, other)
-    lab.cancel(old.id)
-    lab.run(operate.resubmit([old.id]))
-    Starter(lab.store, hands.desk, Outage(1.0), hostname=HOST).tick()
-    (told,) = hands.told()
-    assert (told.id, told.token, told.attempt) == (other.id, other.token, 1)
-    assert hands.desk.tokens == {other.token: 1}
-    assert hands.desk.spent == {old.token}
-    assert lab.statuses([old.id, other.id]) == [TaskStatus.PENDING, TaskStatus.RUNNING]
 
 
 @on_each_engine

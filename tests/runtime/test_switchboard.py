@@ -57,7 +57,7 @@ def assignments(hands: Hands, number: int, policy: Policy) -> list[Assignment]:
 
 
 @pytest.mark.usefixtures("restless")
-def test_outcomes_are_heard_while_the_starter_fills_the_same_hand(
+def test_outcomes_are_heard_while_the_claimer_fills_the_same_hand(
     hands: Hands, switchboard: Switchboard
 ) -> None:
     stop = threading.Event()
@@ -72,14 +72,14 @@ def test_outcomes_are_heard_while_the_starter_fills_the_same_hand(
                 for assignment in given:
                     hands.member.drop(assignment.slot)
 
-    starter = threading.Thread(target=give_and_take)
-    starter.start()
+    claimer = threading.Thread(target=give_and_take)
+    claimer.start()
     try:
         for _ in range(3_000):
             switchboard._pass_on(hands.member, Done([Outcome(99_999, "returned")]))
     finally:
         stop.set()
-        starter.join(30)
+        claimer.join(30)
 
 
 def test_a_child_knows_how_many_of_its_tasks_are_captured(hands: Hands) -> None:

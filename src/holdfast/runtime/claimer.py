@@ -4,8 +4,9 @@ Invariant: a task is handed to a child only after its start is durable, and ever
 was claimed is started, released, or left to its lease.
 
 One turn is one transaction. When children are idle it claims and starts at once; under load
-it claims the next batch while the last one is started, so that children never wait for a
-commit: by the starter, or in the same transaction where there is none.
+it starts the last batch and claims the next, so that children never wait for a claim. Tasks
+that are known to be short are claimed for one child after the other, and so started by the
+claim itself.
 
 Failure: a turn that raised is undone here; if its commit may have landed, the tasks it
 could have touched are given back (`give_up`) before anything else is tried with them.
@@ -27,10 +28,10 @@ from holdfast.runtime.assignment import Assignment, Finished
 from holdfast.runtime.desk import Desk
 from holdfast.runtime.doubts import Doubts
 from holdfast.runtime.options import MAX_BATCH
+from holdfast.runtime.orders import Orders, begins
 from holdfast.runtime.outage import Outage
 from holdfast.runtime.pool.member import Member
 from holdfast.runtime.source import Source, in_turn
-from holdfast.runtime.starter import Orders, begins
 from holdfast.store import claims
 from holdfast.store.claims import Begin, Child, Hold, Request, Turn
 from holdfast.store.protocol import Store
@@ -63,7 +64,6 @@ class Claimer:
         *,
         worker_id: str,
         hostname: str,
-        has_starter: bool = False,
     ) -> None:
         self._store = store
         self._desk = desk
@@ -71,8 +71,6 @@ class Claimer:
         self._outage = outage
         self._worker_id = worker_id
         self._hostname = hostname
-        self._has_starter = has_starter
-        """Whether somebody else starts what was claimed and could not begin at once."""
         self._poll_at = 0.0
         self._doubts = Doubts(store, desk, outage)
 
@@ -123,7 +121,7 @@ class Claimer:
             for source in self._sources:
                 source.rung()
             self._desk.paused.clear()
-        plan = _Plan([] if self._has_starter else self._desk.fit_held())
+        plan = _Plan(self._desk.fit_held())
         if self._desk.accepting and not self._outage.is_on:
             self._choose(plan, now)
         return plan if plan.begins or plan.request is not None else None
@@ -146,10 +144,7 @@ class Claimer:
                 plan.child = window[0]
                 wanted = min(wanted, window[1])
             plan.source = source
-            # One commit less makes a lone task quick; with more to come, it is quicker to claim
-            # the next batch while the starter starts this one.
-            pipelined = self._has_starter and source.is_deep
-            plan.may_begin = not pipelined and self._desk.may_begin(source.kind)
+            plan.may_begin = self._desk.may_begin(source.kind)
             plan.request = Request(
                 os.urandom(16),
                 self._worker_id,

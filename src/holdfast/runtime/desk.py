@@ -4,9 +4,8 @@ Owns the supervisor's memory: children and what each holds, claimed tasks that w
 child, ended runs that wait to be written, and how many tasks each lease token still covers.
 Every thread of the supervisor meets the others here and nowhere else.
 
-Three conditions. `work` is for the claimer: notified by everything that can make a claim or a
-start possible (room, a hint, the poll, a stop). `room` is for the starter, `outcomes` for the
-finisher. Whatever changes state so that a wait could end must notify: a missed one is a second
+Two conditions. `work` is for the claimer: notified by everything that can make a claim or a
+start possible (room, a hint, the poll, a stop). `outcomes` is for the finisher. Whatever changes state so that a wait could end must notify: a missed one is a second
 of silence.
 """
 
@@ -59,7 +58,6 @@ class Desk:
         self.options = options
         self.lock = threading.Lock()
         self.work = threading.Condition(self.lock)
-        self.room = threading.Condition(self.lock)
         self.outcomes = threading.Condition(self.lock)
         self.members: dict[int, Member] = {}
         self.assignments: dict[int, Assignment] = {}
@@ -106,7 +104,6 @@ class Desk:
         """Keep claimed tasks until a child has room."""
         now = monotonic()
         self.held.extend([(task, now) for task in tasks])
-        self.room.notify()
 
     def fit(self, tasks: Iterable[ClaimedTask]) -> tuple[list[Assignment], list[ClaimedTask]]:
         """Give tasks to children that have room, in order; the given, and the rest."""
@@ -245,8 +242,6 @@ class Desk:
             self.assignments.pop(assignment.slot, None)
             assignment.member.drop(assignment.slot)
             tasks.append(assignment.task)
-        if tasks:
-            self.room.notify()
         return tasks
 
     def forget(self, tasks: Sequence[ClaimedTask]) -> None:
@@ -335,7 +330,6 @@ class Desk:
     def stir(self) -> None:
         """There is room, or work, or a stop: whoever claims or starts shall look."""
         self.work.notify_all()
-        self.room.notify_all()
 
     def lost(self, tokens: Iterable[bytes]) -> list[Assignment]:
         """Leases are gone: what they covered is nobody's business of ours any more."""

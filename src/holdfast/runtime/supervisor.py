@@ -5,12 +5,11 @@ runs none: it starts the template, learns from it what the application is, opens
 and lets every duty run in a thread of its own.
 
     switchboard   hears children          claimer      claims, starts, hands over
-    watcher       time limits             starter      starts beside the claimer, if it can
-    keeper        leases                  finisher     writes how runs ended
-    wishes        cancel requests         maintenance  promotes, expires, recovers
-    ears          hints                   reporter     registration, snapshots
-    evidence      output, progress        janitor      retention
-                                          dropper      what nobody knows, if that is wanted
+    watcher       time limits             finisher     writes how runs ended
+    keeper        leases                  maintenance  promotes, expires, recovers
+    wishes        cancel requests         reporter     registration, snapshots
+    ears          hints                   janitor      retention
+    evidence      output, progress        dropper      what nobody knows, if that is wanted
 
 A duty that raises ends the worker: its leases run out, and other workers take over.
 """
@@ -49,7 +48,6 @@ from holdfast.runtime.service import Duty, Loop
 from holdfast.runtime.shutdown import Shutdown
 from holdfast.runtime.source import sources
 from holdfast.runtime.stacks import Stacks
-from holdfast.runtime.starter import Starter
 from holdfast.runtime.watcher import Watcher
 from holdfast.runtime.wire import Kind, KnownTask, Manifest
 from holdfast.runtime.wishes import Wishes
@@ -64,7 +62,7 @@ _REST = 1.0
 _PROMPT = 1.0
 """Seconds that everything else waits for a first child."""
 _LAST_WORDS = 5.0
-_STOP_FIRST = frozenset({"claimer", "starter", "ears", "wishes", "janitor", "dropper", "reporter"})
+_STOP_FIRST = frozenset({"claimer", "ears", "wishes", "janitor", "dropper", "reporter"})
 """Duties that no running task needs."""
 
 
@@ -121,7 +119,6 @@ class Supervisor:
         )
         self._switchboard.attach(self._crew)
         self._watcher = Watcher(self.desk, self._crew)
-        has_starter = store.engine != "sqlite"
         self._claimer = Claimer(
             store,
             self.desk,
@@ -129,7 +126,6 @@ class Supervisor:
             self._outage,
             worker_id=self.worker_id,
             hostname=hostname,
-            has_starter=has_starter,
         )
         self._reporter = Reporter(
             store,
@@ -170,8 +166,6 @@ class Supervisor:
             self._reporter,
             Janitor(store, options, self._outage),
         ]
-        if has_starter:
-            duties.append(Starter(store, self.desk, self._outage, hostname=hostname))
         if options.drop_unknown_after is not None:
             known = [known_name(task.name, task.version) for task in manifest.tasks]
             duties.append(Dropper(store, options, self._outage, known=known))

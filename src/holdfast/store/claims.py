@@ -88,6 +88,17 @@ class Hold(NamedTuple):
     token: bytes
 
 
+class Child(NamedTuple):
+    """A process that is to run what is claimed."""
+
+    hostname: str
+    pid: int
+    process_name: str
+
+
+_NOBODY = Child("", 0, "")
+
+
 def known_name(task_name: str, version: int) -> str:
     """How a claim names a task it can run."""
     return f"{task_name}@{version}"
@@ -105,7 +116,6 @@ def claim(
     after: Position = HEAD,
     policies: Mapping[str, Rules] = _NO_POLICIES,
     child: Child | None = None,
-    provisional: bool = False,
 ) -> Steps[Claimed]:
     """Take up to `wanted` tasks of one queue, in its order, from `after` on.
 
@@ -115,24 +125,9 @@ def claim(
 
     What is claimed for a `child` is started, too: its code may have run from here on. (Each
     task's `attempt` is what it was before, as with any claim.)
-
-    A `provisional` claim need not be durable when it is answered. If it is lost in a crash of
-    the server, nobody holds its tasks, and a start of one of them finds it gone; a start that
-    is durable has made its claim durable too. Only for a transaction that does nothing else.
     """
     request = Request(token, worker_id, queue, known, wanted, lease_us, after, policies, child)
-    return _claimed(request, (yield _claim(request, provisional=provisional)))
-
-
-class Child(NamedTuple):
-    """A process that is to run what is claimed."""
-
-    hostname: str
-    pid: int
-    process_name: str
-
-
-_NOBODY = Child("", 0, "")
+    return _claimed(request, (yield _claim(request)))
 
 
 class Request(NamedTuple):
@@ -149,7 +144,7 @@ class Request(NamedTuple):
     child: Child | None = None
 
 
-def _claim(request: Request, *, provisional: bool = False) -> Statement:
+def _claim(request: Request) -> Statement:
     return Statement(
         "claim",
         {
@@ -161,7 +156,6 @@ def _claim(request: Request, *, provisional: bool = False) -> Statement:
             "lease_us": request.lease_us,
             "by_name": BY_NAME,
             "policies": dict(request.policies),
-            "provisional": provisional and request.child is None,
             "begins": request.child is not None,
             **(request.child or _NOBODY)._asdict(),
             **behind(request.after),
@@ -206,8 +200,7 @@ def _busy_turn(begins: Sequence[Begin], request: Request | None, hostname: str) 
     if request is None:
         return Turn((yield from start(begins, hostname=hostname)))
     if not begins:
-        claimed = yield from claim(**request._asdict(), provisional=True)
-        return Turn(claimed=claimed.tasks)
+        return Turn(claimed=(yield from claim(**request._asdict())).tasks)
     started, found = yield (_start(begins, hostname), _claim(request))
     return Turn(_started(begins, started), _claimed(request, found).tasks)
 

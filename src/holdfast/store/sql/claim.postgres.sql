@@ -9,10 +9,7 @@
 -- candidate is locked by its key as it is needed: no more rows are locked than are claimed. (It
 -- says `status`, not `ready`: the partial index on `ready` would be read from end to end for each.)
 -- A task that was sent by name, without its definition, is given the rules of whoever claims it.
--- A provisional claim does not wait until its commit is on the disk; the start that follows does,
--- for both.
--- Differs from SQLite: row locks, the lease row is written by the same statement, and every claim
--- is durable there.
+-- Differs from SQLite: row locks, and the lease row is written by the same statement.
 WITH picked AS MATERIALIZED (
     SELECT locked.id
     FROM (
@@ -93,8 +90,4 @@ WITH picked AS MATERIALIZED (
     FROM claimed
     HAVING count(*) > 0
 )
-SELECT claimed.*
-FROM claimed
-CROSS JOIN (
-    SELECT CASE WHEN :provisional::boolean THEN set_config('synchronous_commit', 'off', true) END
-) AS commit;
+SELECT * FROM claimed;
