@@ -5,8 +5,8 @@ child, ended runs that wait to be written, and how many tasks each lease token s
 Every thread of the supervisor meets the others here and nowhere else.
 
 Two conditions. `work` is for the claimer: notified by everything that can make a claim or a
-start possible (room, a hint, the poll, a stop). `outcomes` is for the finisher. Whatever changes state so that a wait could end must notify: a missed one is a second
-of silence.
+start possible (room, a hint, the poll, a stop). `outcomes` is for the finisher. Whatever changes
+state so that a wait could end must notify: a missed one is a second of silence.
 """
 
 from __future__ import annotations
