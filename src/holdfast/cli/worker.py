@@ -21,6 +21,18 @@ from holdfast.core.errors import ConfigError, StoreError
 EXIT_STORE = 3
 
 
+class _Stopped(BaseException):
+    """Somebody wishes the start to end.
+
+    No KeyboardInterrupt: one that is raised while a module is imported which executes text (each
+    dataclass does) has the interpreter exit as if nobody had caught it.
+    """
+
+
+def _end_the_start(number: int, frame: FrameType | None) -> None:
+    raise _Stopped
+
+
 @click.command("worker")
 @click.argument("target", metavar="MODULE:APP")
 @click.option(
@@ -82,7 +94,8 @@ def worker(target: str, queues: str | None, reload: bool, verbose: bool, **given
 
         sys.exit(run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"]))
     # Until there is something to stop in an orderly way, a wish to stop ends the start.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _end_the_start)
+    signal.signal(signal.SIGINT, _end_the_start)
     try:
         supervisor = launch(target, {**given, "queues": queues}, version=__version__)
 
@@ -92,7 +105,7 @@ def worker(target: str, queues: str | None, reload: bool, verbose: bool, **given
         signal.signal(signal.SIGTERM, asked)
         signal.signal(signal.SIGINT, asked)
         status = supervisor.run()
-    except KeyboardInterrupt:
+    except _Stopped:
         click.echo("holdfast worker: stopped before it was at work", err=True)
         status = 0
     except ConfigError as error:
