@@ -21,6 +21,8 @@ from tests.support.hands import LANES, Hands
 from tests.support.stores import Lab, on_each_engine
 from tests.support.verbs import HOST, PID, QUEUE, TASK, WORKER
 
+BEHIND = "behind"
+
 
 @pytest.fixture
 def undo() -> Iterator[ExitStack]:
@@ -34,10 +36,19 @@ class Bench:
     def __init__(self, lab: Lab, undo: ExitStack, kind: Kind) -> None:
         self.hands = Hands(undo, kind)
         self.desk = self.hands.desk
-        (self.source,) = found = sources([QueueChoice(QUEUE)], self.hands.known)
+        choices = [QueueChoice(QUEUE), QueueChoice(BEHIND)]
+        self.source, _ = found = sources(choices, self.hands.known)
         self.claimer = Claimer(
             lab.store, self.desk, found, Outage(1.0), worker_id=WORKER, hostname=HOST
         )
+
+    def turn(self) -> bool:
+        """Whether there is something to do; it is done."""
+        with self.desk.lock:
+            plan = self.claimer._plan()
+        if plan is not None:
+            self.claimer._turn(plan)
+        return plan is not None
 
     def end_all(self) -> None:
         """Whatever runs has returned."""
@@ -119,9 +130,20 @@ def test_short_tasks_are_claimed_for_a_child_and_so_started(lab: Lab, undo: Exit
         assert task.worker_process_name == bench.hands.member.name
     # The window is full, so nothing is claimed before some of it has ended.
     assert bench.desk.due_window() is None
+    assert not bench.turn()
     bench.end_all()
     bench.claimer.tick()
     assert len(bench.hands.told()) == MOST_TASKS
+
+
+@on_each_engine
+def test_a_queue_behind_one_that_fills_windows_waits(lab: Lab, undo: ExitStack) -> None:
+    bench = deep(lab, undo, 10)
+    behind = lab.send(queue_name=BEHIND)
+    while bench.turn():
+        pass
+    assert len(bench.hands.told()) == MOST_TASKS
+    assert lab.status(behind) is TaskStatus.PENDING
 
 
 @on_each_engine

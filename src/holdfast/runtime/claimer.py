@@ -140,7 +140,9 @@ class Claimer:
             if source.is_deep and self._is_for_windows(source, now):
                 window = self._desk.due_window()
                 if window is None or plan.begins:
-                    return
+                    # Nor from those behind it, for children of this kind.
+                    appetite[source.kind] = 0
+                    continue
                 plan.child = window[0]
                 wanted = min(wanted, window[1])
             plan.source = source
