@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.client.chain import Chain
 from holdfast.client.parcel import Parcel
+from holdfast.core.records import SubmitAnswer, Submitted
 from tests.support.deadline import until
 from tests.support.verbs import submission
 
@@ -36,7 +37,7 @@ class Sleepers:
         parcel.sleep()
         self.awake.append(parcel)
         assert self.may_pass_on.acquire(timeout=30)
-        self._chain.pass_on(parcel)
+        self._chain.awake(parcel)
 
     def are_awake(self, number: int) -> bool:
         return len(self.awake) == number
@@ -70,12 +71,12 @@ def test_one_is_woken_and_wakes_the_next(chain: Chain, sleepers: Sleepers) -> No
     assert sleepers.awake == parcels
 
 
-def test_whoever_has_given_up_is_passed_over(chain: Chain, sleepers: Sleepers) -> None:
+def test_whoever_is_up_already_is_passed_over(chain: Chain, sleepers: Sleepers) -> None:
     parcels = sleepers.start(2)
     gone = [Parcel(submission(), 5.0) for _ in range(4)]
     for parcel in gone:
         parcel.lie_down()
-        parcel.give_up()
+        chain.awake(parcel)
     chain.wake([*gone[:3], parcels[0], gone[3], parcels[1]])
     sleepers.may_pass_on.release()
     until(partial(sleepers.are_awake, 2))
@@ -89,11 +90,22 @@ def test_one_that_was_woken_and_interrupted_passes_on_once(
     parcels = sleepers.start(2)
     chain.wake([interrupted, *parcels])
     assert not sleepers.awake
-    interrupted.give_up()
-    chain.pass_on(interrupted)
-    chain.pass_on(interrupted)
+    chain.awake(interrupted)
+    chain.awake(interrupted)
     until(partial(sleepers.are_awake, 1))
     assert not parcels[1].roused
+
+
+def test_what_is_told_twice_is_woken_once(chain: Chain, sleepers: Sleepers) -> None:
+    """By a leader that was interrupted when it had told some of them."""
+    parcels = sleepers.start(3)
+    sleepers.may_pass_on.release(3)
+    chain.wake(parcels)
+    chain.wake(parcels)
+    until(partial(sleepers.are_awake, 3))
+    chain.rest()
+    chain.wake(parcels)
+    assert not chain._goes_on
 
 
 def test_whoever_rests_waits_for_all(chain: Chain, sleepers: Sleepers) -> None:
@@ -105,9 +117,21 @@ def test_whoever_rests_waits_for_all(chain: Chain, sleepers: Sleepers) -> None:
     chain.rest()
 
 
-def test_a_rest_ends(chain: Chain, sleepers: Sleepers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that does not come to run must not hold up the commits of others."""
+def test_a_chain_that_broke_is_begun_anew(
+    chain: Chain, sleepers: Sleepers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of those who were woken one never came to pass that on."""
     monkeypatch.setattr("holdfast.client.chain.LONGEST_REST", 0.01)
-    chain.wake(sleepers.start(2))
+    monkeypatch.setattr("holdfast.client.parcel.LONGEST_SLEEP", 0.05)
+    lost = Parcel(submission(), 5.0)
+    lost.lie_down()
+    asleep = sleepers.start(2)
+    for parcel in asleep:
+        parcel.outcome = Submitted(parcel.submission.id, SubmitAnswer.CREATED)
+    chain.wake([lost, *asleep])
+    # They find out by themselves.
+    until(partial(sleepers.are_awake, 2))
     chain.rest()
-    assert len(sleepers.awake) <= 1
+    sleepers.may_pass_on.release(5)
+    chain.wake(sleepers.start(2))
+    until(partial(sleepers.are_awake, 4))

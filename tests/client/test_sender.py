@@ -406,6 +406,34 @@ def test_what_was_on_its_way_at_exit_is_sent_or_was_never_promised(
     assert found == 20 if senders == "threads" else found in range(21)
 
 
+ENDLESS = """
+import sys, threading, time
+from holdfast import Holdfast
+app = Holdfast(sys.argv[1])
+
+def send():
+    while True:
+        app.send("any", 1)
+
+for _ in range(24):
+    threading.Thread(target=send, daemon=True).start()
+deadline = time.monotonic() + 30
+while sum(app.control.tasks.count().values()) < 200 and time.monotonic() < deadline:
+    time.sleep(0.01)
+"""
+
+
+def test_threads_that_send_without_end_do_not_keep_a_program_from_ending(url: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", ENDLESS, url],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_close_waits_for_sends_under_way(url: str, open_app: Callable[..., Holdfast]) -> None:
     app = open_app(url)
     app.send("any", 0)

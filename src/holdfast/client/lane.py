@@ -30,6 +30,7 @@ __all__ = ["Lane", "Pause"]
 
 MOST_PARCELS: Final = 500
 MOST_BYTES: Final = 8 * 1024 * 1024
+MOST_BATCHES: Final = 50
 CROWD: Final = 8
 """So many that wait are led by the executor: no leader has to be woken between two commits."""
 
@@ -72,9 +73,11 @@ class Lane:
                 self._leaders += 1
             else:
                 parcel.lie_down()
+                parcel.waits = True
                 self._waiting.append(parcel)
+        slept = not parcel.leads
         try:
-            if not parcel.leads:
+            if slept:
                 parcel.sleep()
             if parcel.outcome is None:
                 self._lead(parcel)
@@ -83,8 +86,8 @@ class Lane:
                 parcel.give_up()
             raise
         finally:
-            if parcel.roused:
-                self._chain.pass_on(parcel)
+            if slept:
+                self._chain.awake(parcel)
             # Chosen to lead, but interrupted before it could: another must.
             if parcel.leads:
                 self._hand_over(parcel)
@@ -92,6 +95,7 @@ class Lane:
     def post(self, parcel: Parcel) -> None:
         """Take a coroutine's parcel; its future is resolved when it is settled."""
         with self._lock:
+            parcel.waits = True
             self._waiting.append(parcel)
             if self._leaders >= self._most_leaders:
                 return
@@ -103,13 +107,22 @@ class Lane:
             self._elsewhere(self._lead)
         except RuntimeError:
             # The executor takes no more work, because the interpreter is about to end.
+            with self._lock:
+                if self._wake_heir():
+                    return
             self._lead()
 
     def _lead(self, own: Parcel | None = None) -> None:
-        """Commit until our own parcel is settled; without one, until none waits."""
+        """Commit until our own parcel is settled; without one, until none waits.
+
+        But not without end: the executor is waited for when the interpreter ends, and those who
+        send may never stop.
+        """
         batch: Sequence[Parcel] = ()
+        left = MOST_BATCHES
         try:
-            while own is None or own.outcome is None:
+            while left and (own is None or own.outcome is None):
+                left -= own is None
                 if self._not_before:
                     self._let_pause_pass()
                 if own is None:
@@ -149,6 +162,7 @@ class Lane:
                 if batch and (parcel.alone or weight + parcel.weight > MOST_BYTES):
                     break
                 self._waiting.popleft()
+                parcel.waits = False
                 if not parcel.unwanted:
                     batch.append(parcel)
                     weight += parcel.weight
@@ -156,7 +170,10 @@ class Lane:
 
     def _put_back(self, parcels: Sequence[Parcel], own: Parcel | None, seconds: float) -> None:
         with self._lock:
-            back = [parcel for parcel in parcels if parcel is not own]
+            # One that waits was put back before: whoever did so was interrupted, and does it again.
+            back = [parcel for parcel in parcels if parcel is not own and not parcel.waits]
+            for parcel in back:
+                parcel.waits = True
             self._waiting.extendleft(reversed(back))
             if seconds:
                 self._not_before = max(self._not_before, time.monotonic() + seconds)
@@ -172,6 +189,7 @@ class Lane:
         for heir in self._waiting:
             if heir.is_thread and not heir.unwanted:
                 self._waiting.remove(heir)
+                heir.waits = False
                 heir.leads = True
                 heir.ring()
                 return True

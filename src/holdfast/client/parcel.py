@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.core.records import Submission, Submitted
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
 __all__ = ["Parcel", "tell"]
+
+LONGEST_SLEEP: Final = 1.0
 
 
 class Parcel:
@@ -30,7 +32,10 @@ class Parcel:
         "outcome",
         "alone",
         "leads",
+        "waits",
+        "told",
         "roused",
+        "is_up",
         "_given_up",
         "_bell",
         "_future",
@@ -47,8 +52,11 @@ class Parcel:
         """To be committed by itself, because it may be what held others up."""
         self.leads = False
         """Its thread leads the lane, or has just been chosen to."""
-        self.roused = False
-        """Its thread was woken by a `Chain`, and has not woken the next."""
+        self.waits = False
+        """It stands in its lane. Under the lane's lock."""
+        self.told = self.roused = self.is_up = False
+        """What a `Chain` knows of its thread: it is to be woken, it was and has not woken the next,
+        it is awake. Under the chain's lock."""
         self._given_up = False
         self._bell: Lock | None = None
         self._future = future
@@ -83,14 +91,23 @@ class Parcel:
         self._bell.acquire()
 
     def sleep(self) -> None:
-        """Wait until settled, or chosen to lead."""
+        """Wait until settled, or chosen to lead.
+
+        Now and then it looks by itself: whoever should have woken it may have been interrupted.
+        """
         assert self._bell is not None
-        self._bell.acquire()
+        while not self._bell.acquire(timeout=LONGEST_SLEEP):
+            if self.outcome is not None or self.leads:
+                return
 
     def ring(self) -> None:
         """Wake the thread that sleeps on this parcel."""
         if self._bell is not None:
-            self._bell.release()
+            try:
+                self._bell.release()
+            except RuntimeError:
+                # It has been woken already.
+                pass
 
     async def done(self) -> None:
         """Wait until settled, on the event loop."""
