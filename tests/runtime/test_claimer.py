@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from time import monotonic
+from typing import Any, cast
 
 import pytest
 
@@ -15,13 +16,16 @@ from holdfast.runtime.claimer import Claimer
 from holdfast.runtime.costs import MOST_TASKS, SHORT_US, WINDOW_US
 from holdfast.runtime.options import QueueChoice
 from holdfast.runtime.outage import Outage
+from holdfast.runtime.pool.member import State
 from holdfast.runtime.source import sources
-from holdfast.runtime.wire import Kind
+from holdfast.runtime.wire import Kind, KnownTask
+from holdfast.store.op import Op
 from tests.support.hands import LANES, Hands
 from tests.support.stores import Lab, on_each_engine
 from tests.support.verbs import HOST, PID, QUEUE, TASK, WORKER
 
 BEHIND = "behind"
+NOBODY = cast("Any", None)
 
 
 @pytest.fixture
@@ -158,6 +162,16 @@ def test_what_is_held_comes_before_what_is_claimed_for_a_child(lab: Lab, undo: E
     assert len(bench.hands.told()) == MOST_TASKS - 1
 
 
+def went_back(bench: Bench, lab: Lab) -> set[bytes]:
+    """The ids of what is to go back; no child has heard of it."""
+    runs = [done.assignment for done in bench.desk.finished if isinstance(done.outcome, NotBegun)]
+    ids = {run.task.id for run in runs}
+    assert not ids & {job.id for job in bench.hands.told()}
+    assert not ids & {run.task.id for run in bench.hands.member.hand.values()}
+    assert {lab.status(id) for id in ids} <= {TaskStatus.RUNNING}
+    return ids
+
+
 @on_each_engine
 def test_a_task_that_must_be_alone_goes_back_and_is_claimed_as_such(
     lab: Lab, undo: ExitStack
@@ -167,9 +181,76 @@ def test_a_task_that_must_be_alone_goes_back_and_is_claimed_as_such(
     lab.sql("UPDATE holdfast_tasks SET crash_count = 1 WHERE id = :id", id=loner.id)
     lab.release(loner)
     bench.claimer.tick()
-    assert loner.id not in {job.id for job in bench.hands.told()}
-    (back,) = bench.desk.finished
-    assert back.assignment.task.id == loner.id
-    assert isinstance(back.outcome, NotBegun)
-    assert loner.key not in {run.task.key for run in bench.hands.member.hand.values()}
+    assert went_back(bench, lab) == {loner.id}
+    assert len(bench.hands.member.hand) == MOST_TASKS - 1
     assert not bench.source.may_share(monotonic())
+
+
+@on_each_engine
+def test_tasks_that_nobody_has_seen_are_not_piled_on_a_child(lab: Lab, undo: ExitStack) -> None:
+    bench = deep(lab, undo, 10)
+    bench.source.names.append("new@1")
+    unknown = set(lab.send_many(3, task_name="new", priority=1))
+    bench.claimer.tick()
+    assert went_back(bench, lab) == unknown
+
+
+@on_each_engine
+@pytest.mark.parametrize("why", ["slow", "leaving", "stopping"])
+def test_a_window_comes_back_when_its_child_cannot_take_it_any_more(
+    lab: Lab, undo: ExitStack, why: str
+) -> None:
+    bench = deep(lab, undo, 10)
+    with bench.desk.lock:
+        plan = bench.claimer._plan()
+    assert plan is not None
+    bench.hands.member.slow = why == "slow"
+    if why == "leaving":
+        bench.hands.member.state = State.LEAVING
+    bench.desk.accepting = why != "stopping"
+    bench.claimer._turn(plan)
+    assert len(went_back(bench, lab)) == MOST_TASKS
+    assert not bench.desk.is_idle
+
+
+def test_a_source_with_tasks_that_must_be_alone_fills_no_windows() -> None:
+    careful = KnownTask("careful", 1, QUEUE, "process", None, '{"at_most_once":true}')
+    plain = KnownTask("plain", 1, QUEUE, "process", None, None)
+    (alone,) = sources([QueueChoice(QUEUE)], [careful, plain])
+    (shared,) = sources([QueueChoice(QUEUE)], [plain])
+    assert not alone.may_share(monotonic())
+    assert shared.may_share(monotonic())
+
+
+@on_each_engine
+def test_a_worker_is_not_idle_while_it_claims(lab: Lab, undo: ExitStack) -> None:
+    bench = Bench(lab, undo, "process")
+    seen: list[bool] = []
+    run = lab.store.run
+
+    def watched(op: Op[Any]) -> Any:
+        seen.append(bench.desk.is_idle)
+        return run(op)
+
+    undo.callback(setattr, lab.store, "run", run)
+    lab.store.run = watched  # type: ignore[method-assign]
+    bench.claimer.tick()
+    assert set(seen) == {False}
+    assert bench.desk.is_idle
+
+
+def test_what_went_back_is_looked_for(undo: ExitStack) -> None:
+    """The hint that tells of it may come late, and a worker that stops when it is idle is quick."""
+    hands = Hands(undo, "process")
+    found = sources([QueueChoice(QUEUE)], hands.known)
+    claimer = Claimer(NOBODY, hands.desk, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
+    now = monotonic()
+    found[0].position(now)
+    found[0].short(None, now)
+    before = claimer.found_nothing
+    hands.desk.came_back.add(QUEUE)
+    assert (before, claimer.found_nothing) == (True, False)
+    with hands.desk.lock:
+        claimer._poll_at = now + 60
+        assert claimer._plan() is not None
+    assert not hands.desk.came_back

@@ -44,6 +44,11 @@ class Policy:
         """Retries that the policy grants; a row's own `max_retries` starts as this."""
         return self.retry.max_retries if self.retry is not None else 0
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether its runs get a process to themselves, because a crash ends more than the run."""
+        return self.at_most_once or self.on_crash == "stall"
+
     def encode(self) -> str | None:
         """The JSON of what differs from the defaults; None if nothing does."""
         plain: dict[str, Any] = {}

@@ -93,7 +93,9 @@ class Claimer:
     def found_nothing(self) -> bool:
         """Whether the last look into every queue found nothing to take."""
         now = monotonic()
-        return not any(source.may_find(now) for source in self._sources)
+        return not self._desk.came_back and not any(
+            source.may_find(now) for source in self._sources
+        )
 
     def tick(self) -> float:
         """Wait until there is something to do, then do one turn of it."""
@@ -105,7 +107,12 @@ class Claimer:
             if plan is None:
                 self._desk.work.wait(self._until_poll())
                 return 0.0
-        self._turn(plan)
+            self._desk.claiming = True
+        try:
+            self._turn(plan)
+        finally:
+            with self._desk.lock:
+                self._desk.claiming = False
         return 0.0
 
     def _until_poll(self) -> float:
@@ -121,6 +128,11 @@ class Claimer:
             for source in self._sources:
                 source.rung()
             self._desk.paused.clear()
+        if self._desk.came_back:
+            for source in self._sources:
+                if source.queue in self._desk.came_back:
+                    source.rung()
+            self._desk.came_back.clear()
         plan = _Plan(self._desk.fit_held())
         if self._desk.accepting and not self._outage.is_on:
             self._choose(plan, now)
@@ -218,10 +230,10 @@ class Claimer:
             self._desk.claimed(claimed)
             window = self._desk.fill_window(child, claimed)
             orders = Orders(self._desk, window.given)
-            if window.loners:
-                # They go back, and are claimed anew by somebody who lets them wait for a child.
+            if window.back:
+                # They are claimed again in the other way, in which they wait for a child.
                 plan.source.met_loner(monotonic())
-                self._desk.ended(*(Finished(loner, NotBegun()) for loner in window.loners))
+                self._desk.ended(*(Finished(run, NotBegun()) for run in window.back))
                 self._desk.announce()
         orders.send()
         self._looked(plan.source, plan.request, claimed)

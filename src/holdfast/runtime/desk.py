@@ -47,8 +47,8 @@ class Window(NamedTuple):
     """What was claimed for one child."""
 
     given: list[Assignment]
-    loners: list[Assignment]
-    """Those that must have a child to themselves."""
+    back: list[Assignment]
+    """Those that must have a child to themselves, or have turned out not to be short."""
 
 
 class Desk:
@@ -70,6 +70,10 @@ class Desk:
         """Tokens whose tasks have all ended durably: their lease rows can go."""
         self.costs = Costs()
         self.accepting = True
+        self.claiming = False
+        """Whether the claimer is in the middle of a turn."""
+        self.came_back: set[str] = set()
+        """Queues into which tasks of ours went back: there is something in them."""
         self.paused: set[str] = set()
         """Queues that were paused a moment ago: what is held of them goes back at once."""
         self._known = {(task.name, task.version): task for task in tasks}
@@ -216,24 +220,29 @@ class Desk:
         return member, min(member.places, math.ceil((WINDOW_US - member.load_us) / typical))
 
     def fill_window(self, member: Member, tasks: Iterable[ClaimedTask]) -> Window:
-        """Give a child the tasks that were claimed, and so started, for it."""
+        """Give a child the tasks that were claimed, and so started, for it.
+
+        If it cannot take them any more, or if we have begun to stop, all of them go back.
+        """
         window = Window([], [])
-        known: dict[tuple[str, int, str | None], tuple[int, Policy, bool, Kind]] = {}
+        fits = self.accepting and not member.slow and member.state is State.READY
+        known: dict[tuple[str, int, str | None], tuple[int, Policy, bool]] = {}
         for task in tasks:
             alike = task.task_name, task.version, task.task_options
             if alike not in known:
-                known[alike] = self._terms(task)
-            cost, policy, alone, _ = known[alike]
+                cost, policy, alone, _ = self._terms(task)
+                apart = alone or not fits or not self.are_short([task.task_name])
+                known[alike] = cost, policy, apart
+            cost, policy, apart = known[alike]
             assignment = self._assign(task, policy, member, cost)
             assignment.attempt, assignment.started = task.attempt + 1, True
             member.take(assignment, False)
-            (window.loners if alone or task.crash_count else window.given).append(assignment)
+            (window.back if apart or task.crash_count else window.given).append(assignment)
         return window
 
     def _terms(self, task: ClaimedTask) -> tuple[int, Policy, bool, Kind]:
         policy = _policy(task)
-        alone = policy.at_most_once or policy.on_crash == "stall"
-        return self.costs.of(task.task_name), policy, alone, self.kind(task)
+        return self.costs.of(task.task_name), policy, policy.is_alone, self.kind(task)
 
     def put_back(self, given: Iterable[Assignment]) -> list[ClaimedTask]:
         """Undo `fit`: the start of these tasks did not happen."""
@@ -313,9 +322,9 @@ class Desk:
             if self.assignments.pop(slot, None) is None:
                 continue
             member.drop(slot)
-            member.slow = False
             if type(done.outcome) is not NotBegun:
                 member.served += 1
+                member.slow = False
             if done.run_us:
                 runs[assignment.task.task_name].append(done.run_us)
             self.finished.append(done)
@@ -361,8 +370,8 @@ class Desk:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is in hand and nothing waits to be written."""
-        return not (self.held or self.assignments or self.finished or self.tokens)
+        """Whether nothing is in hand, nothing waits to be written, and nothing is being claimed."""
+        return not (self.claiming or self.held or self.assignments or self.finished or self.tokens)
 
     def counts(self) -> tuple[int, int]:
         """How many tasks run (or may), and how many are claimed only."""

@@ -57,6 +57,9 @@ _COUNTED_AS: dict[TaskStatus | None, str] = {
 _COMPLETED_ITSELF = Landing(Answer.LANDED, TaskStatus.COMPLETED)
 
 
+_PENDING = TaskStatus.PENDING
+
+
 class Finisher:
     """A duty: call `tick` from one thread only."""
 
@@ -224,6 +227,7 @@ class Finisher:
             )
         with self._desk.lock:
             self._desk.forget(ended)
+            self._desk.came_back |= {queue for queue, _, status in runs if status is _PENDING}
             self._desk.finished.extend(busy)
             self._desk.work.notify()
         for (queue, name, status), took in runs.items():

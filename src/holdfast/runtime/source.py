@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from holdfast.core.cursor import Cursor
+from holdfast.core.policy import Policy
 from holdfast.core.records import HEAD, Position
 from holdfast.runtime.options import QueueChoice
 from holdfast.runtime.wire import Kind, KnownTask
@@ -39,16 +40,17 @@ class Source:
         self.is_deep = False
         """Whether the last claim found as much as it wanted, so that there is likely more."""
         self._apart_until = 0.0
+        self._has_loners = any(Policy.decode(task.task_options).is_alone for task in tasks)
         self._cursor = Cursor()
         self._start = HEAD
         self._began = 0.0
 
     def may_share(self, now: float) -> bool:
         """Whether what is claimed next can be expected to share a child with others."""
-        return now >= self._apart_until
+        return now >= self._apart_until and not self._has_loners
 
     def met_loner(self, now: float) -> None:
-        """Among what was claimed was a task that must have a child to itself."""
+        """Among what was claimed was a task that cannot share a child."""
         self._apart_until = now + _APART
 
     def may_find(self, now: float) -> bool:

@@ -92,7 +92,7 @@ class Watcher:
                 member.say(Withdraw([assignment.slot]))
         if (
             member.kind == "process"
-            and not member.slow
+            and (not member.slow or len(member.hand) > len(begun))
             and any(r > _SLOW_S for r in begun.values())
         ):
             self._relieve(member, begun)

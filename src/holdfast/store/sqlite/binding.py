@@ -45,6 +45,7 @@ _VALUES = re.compile(
 _NUMBER = re.compile(r"\?(\d+)")
 _NUL = r"\u0000"
 _MOST_TEXTS = 32
+_MOST_JSON = 16 * 1024 * 1024
 
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*'          # a string
@@ -65,6 +66,8 @@ def dashed(raw: bytes) -> str:
 def _plain(given: Any) -> Any:
     if isinstance(given, int):
         return int(given)
+    if isinstance(given, str):
+        return str.__str__(given)
     raise TypeError(f"{type(given).__name__} cannot be a parameter")
 
 
@@ -305,7 +308,7 @@ def _whole(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> Ca
     columns = [*zip(*bound, strict=True)]
     apart = tuple(at for at, of in enumerate(columns) if of.count(of[0]) != len(of))
     gathered = _json([*zip(*(columns[at] for at in apart), strict=True)])
-    if not apart or _NUL in gathered:
+    if not apart or _NUL in gathered or len(gathered) > _MOST_JSON:
         # NUL is what older versions of SQLite take for the end of a text from a JSON.
         return None
     values = [*(None if at in apart else of[0] for at, of in enumerate(columns)), *shared, gathered]
