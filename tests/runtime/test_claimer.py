@@ -10,8 +10,9 @@ from typing import Any, cast
 import pytest
 
 from holdfast.core.ending import NotBegun, Returned
+from holdfast.core.policy import Policy
 from holdfast.core.status import TaskStatus
-from holdfast.runtime.assignment import Finished
+from holdfast.runtime.assignment import Assignment, Finished
 from holdfast.runtime.claimer import Claimer
 from holdfast.runtime.costs import MOST_TASKS, SHORT_US, WINDOW_US
 from holdfast.runtime.options import QueueChoice
@@ -200,17 +201,21 @@ def test_tasks_that_nobody_has_seen_are_not_piled_on_a_child(lab: Lab, undo: Exi
 def test_a_window_comes_back_when_its_child_cannot_take_it_any_more(
     lab: Lab, undo: ExitStack, why: str
 ) -> None:
+    long = lab.running()
     bench = deep(lab, undo, 10)
     with bench.desk.lock:
         plan = bench.claimer._plan()
     assert plan is not None
-    bench.hands.member.slow = why == "slow"
+    if why == "slow":
+        bench.hands.member.slow = True
+        bench.hands.member.take(Assignment(0, long, Policy(), bench.hands.member, 0), False)
     if why == "leaving":
         bench.hands.member.state = State.LEAVING
     bench.desk.accepting = why != "stopping"
     bench.claimer._turn(plan)
     assert len(went_back(bench, lab)) == MOST_TASKS
     assert not bench.desk.is_idle
+    assert bench.source.may_share(monotonic())
 
 
 def test_a_source_with_tasks_that_must_be_alone_fills_no_windows() -> None:

@@ -231,8 +231,9 @@ class Claimer:
             window = self._desk.fill_window(child, claimed)
             orders = Orders(self._desk, window.given)
             if window.back:
-                # They are claimed again in the other way, in which they wait for a child.
-                plan.source.met_loner(monotonic())
+                if window.fits:
+                    # They are claimed again in the other way, in which they wait for a child.
+                    plan.source.met_loner(monotonic())
                 self._desk.ended(*(Finished(run, NotBegun()) for run in window.back))
                 self._desk.announce()
         orders.send()

@@ -37,6 +37,10 @@ class Costs:
             return WINDOW_US
         return max(LEAST_US, WINDOW_US // (_TRUST * self._seen[name]), int(mean))
 
+    def knows(self, name: str) -> bool:
+        """Whether a task of this name has run."""
+        return name in self._mean
+
     def longest(self, names: Iterable[str]) -> float:
         """What the longest of these tasks costs, of those that have run; if none has, a window."""
         return max((self._mean[name] for name in names if name in self._mean), default=WINDOW_US)

@@ -48,7 +48,9 @@ class Window(NamedTuple):
 
     given: list[Assignment]
     back: list[Assignment]
-    """Those that must have a child to themselves, or have turned out not to be short."""
+    """Those that must have a child to themselves, or may be long for all we know; or all."""
+    fits: bool
+    """Whether the child could take them."""
 
 
 class Desk:
@@ -224,14 +226,14 @@ class Desk:
 
         If it cannot take them any more, or if we have begun to stop, all of them go back.
         """
-        window = Window([], [])
-        fits = self.accepting and not member.slow and member.state is State.READY
+        stuck = member.slow and member.hand
+        window = Window([], [], self.accepting and member.state is State.READY and not stuck)
         known: dict[tuple[str, int, str | None], tuple[int, Policy, bool]] = {}
         for task in tasks:
             alike = task.task_name, task.version, task.task_options
             if alike not in known:
                 cost, policy, alone, _ = self._terms(task)
-                apart = alone or not fits or not self.are_short([task.task_name])
+                apart = not window.fits or alone or not self.costs.knows(task.task_name)
                 known[alike] = cost, policy, apart
             cost, policy, apart = known[alike]
             assignment = self._assign(task, policy, member, cost)

@@ -93,7 +93,7 @@ class Watcher:
         if (
             member.kind == "process"
             and (not member.slow or len(member.hand) > len(begun))
-            and any(r > _SLOW_S for r in begun.values())
+            and any(ran > _SLOW_S for slot, ran in begun.items() if slot in member.hand)
         ):
             self._relieve(member, begun)
 
