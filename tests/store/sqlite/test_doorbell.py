@@ -347,6 +347,31 @@ def test_a_commit_of_anyone_changes_the_data_version(store: SqliteStore) -> None
     assert store._connections.data_version() != before
 
 
+def test_a_file_that_nobody_writes_to_is_only_looked_at(
+    store: SqliteStore, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = store._connections.data_version
+    until(lambda: version() == version() and time.time_ns() - _written_at(store) > 100_000_000)
+    before = version()
+    times: list[str] = []
+    go_in = store._connections._go_in
+
+    def counted() -> None:
+        times.append("asked")
+        go_in()
+
+    monkeypatch.setattr(store._connections, "_go_in", counted)
+    for _ in range(10):
+        assert version() == before
+    assert not times
+    assert start("put", store.path, "sqlite3", "theirs").hear() == "done"
+    assert version() != before
+
+
+def _written_at(store: SqliteStore) -> int:
+    return Path(f"{store.path}-wal").stat().st_mtime_ns
+
+
 def test_sockets_are_named_for_their_process(store: SqliteStore) -> None:
     with store.listen(Channel.READY, Channel.DONE):
         (socket,) = bells(store)
