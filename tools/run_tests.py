@@ -38,9 +38,12 @@ CHECKS = {
 def test_parts(full: bool) -> dict[str, list[str]]:
     """The pytest runs: most tests share the cores, those that measure run by themselves."""
     chosen = "" if full else " and not slow"
-    # Three on two cores: most of the time goes by in waiting for processes and leases.
+    # Three on two cores: most of the time goes by in waiting for processes and leases. Those that
+    # wait longest come first, or one would still be at them when the others have ended.
+    shared = ["-n", "3", "--dist", "loadscope", "--no-loadscope-reorder"]
+    longest_first = ["tests/faults", "tests/e2e", "tests"]
     return {
-        "tests": ["pytest", "-n", "3", "--dist", "loadscope", "-m", f"not alone{chosen}"],
+        "tests": ["pytest", *shared, "-m", f"not alone{chosen}", *longest_first],
         "tests alone": ["pytest", "-m", f"alone{chosen}"],
     }
 
