@@ -18,7 +18,14 @@ def places() -> Iterator[Places]:
         yield places
 
 
-@pytest.mark.parametrize("name", list(BENCHMARKS))
+LONG = {"worker-latency", "worker-upkeep", "worker-start"}
+"""Those that wait, however small the sizes are."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in BENCHMARKS],
+)
 def test_it_runs(places: Places, name: str) -> None:
     figures = list(BENCHMARKS[name](places, QUICK))
     assert figures

@@ -175,6 +175,7 @@ def test_nothing_outlives_tests_that_are_killed(state: str, number: signal.Signa
     tests.stdout.close()
 
 
+@pytest.mark.slow
 def test_binaries_out_of_the_users_reach_are_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
