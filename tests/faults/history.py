@@ -158,16 +158,18 @@ def check_rest(site: Site) -> None:
 
 
 def _cause(attempt: Attempt, kills: Sequence[Kill]) -> Kill:
-    """The kill that ended an attempt."""
-    for kill in kills:
-        if (
-            kill.worker_id == attempt.worker_id
-            and attempt.worker_pid in kill.pids
-            and attempt.started_at.timestamp() <= kill.wall + ON_ITS_WAY
-            and kill.began <= attempt.finished_at.timestamp()
-        ):
-            return kill
-    raise AssertionError(f"no kill explains {attempt}")
+    """The kill that ended an attempt: the last that can have, because a worker may be killed while
+    it starts tasks for a child that is dead already."""
+    causes = [
+        kill
+        for kill in kills
+        if kill.worker_id == attempt.worker_id
+        and (kill.whole or attempt.worker_pid in kill.pids)
+        and attempt.started_at.timestamp() <= kill.wall + ON_ITS_WAY
+        and kill.began <= attempt.finished_at.timestamp()
+    ]
+    assert causes, f"no kill explains {attempt}"
+    return causes[-1]
 
 
 def _script(site: Site, text: str) -> None:
