@@ -18,7 +18,7 @@ from bench.lifecycle import finish, take
 from bench.place import ENGINES, Place, Places, connect_postgres
 from bench.rounds import compare
 from holdfast.core.cursor import Cursor
-from holdfast.store.claims import horizon
+from holdfast.store.verbs.claims import horizon
 
 HINT_EVERY = 0.01
 """Seconds between the hints of a busy queue."""

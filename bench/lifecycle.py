@@ -17,8 +17,8 @@ from bench.raw_postgres import RawPostgres
 from bench.raw_sqlite import RawSqlite
 from bench.rounds import compare
 from holdfast.core.records import HEAD, Claimed, Position
-from holdfast.store.claims import Begin, claim, start
-from holdfast.store.finish import Completion, complete
+from holdfast.store.verbs.claims import Begin, claim, start
+from holdfast.store.verbs.finish import Completion, complete
 
 BATCH = 100
 LEASE_US = 30_000_000

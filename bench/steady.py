@@ -12,7 +12,7 @@ from bench.lifecycle import BATCH, finish, open_raw, take, work
 from bench.place import ENGINES, PgConnection, Place, Places, connect_postgres
 from bench.raw import drain
 from holdfast.core.records import HEAD
-from holdfast.store import leases
+from holdfast.store.verbs import leases
 
 _UPDATES = """
 SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'holdfast_tasks'

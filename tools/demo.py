@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.cli.demo import demo
+from holdfast.cli.commands.demo import demo
 
 if __name__ == "__main__":
     demo()

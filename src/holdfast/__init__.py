@@ -32,13 +32,13 @@ if TYPE_CHECKING:
         UnknownTask,
         WaitTimeout,
     )
+    from holdfast.core.options.retention import Retention
+    from holdfast.core.options.retry import Retry
+    from holdfast.core.options.unique import Unique
     from holdfast.core.result import TaskError, TaskResult
-    from holdfast.core.retention import Retention
-    from holdfast.core.retry import Retry
     from holdfast.core.signals import Abort, RetryLater, Snooze
     from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
-    from holdfast.core.unique import Unique
-    from holdfast.runtime.context import current_task
+    from holdfast.runtime.child.context import current_task
 
 __version__ = "0.1.0.dev0"
 
@@ -87,8 +87,8 @@ _HOMES = {
     "Attempt": "holdfast.client.info",
     "ErrorCode": "holdfast.core.error_code",
     "Holdfast": "holdfast.app",
-    "Retention": "holdfast.core.retention",
-    "Retry": "holdfast.core.retry",
+    "Retention": "holdfast.core.options.retention",
+    "Retry": "holdfast.core.options.retry",
     "RetryLater": "holdfast.core.signals",
     "Snooze": "holdfast.core.signals",
     "TASK_TERMINAL_STATES": "holdfast.core.status",
@@ -98,8 +98,8 @@ _HOMES = {
     "TaskInfo": "holdfast.client.info",
     "TaskResult": "holdfast.core.result",
     "TaskStatus": "holdfast.core.status",
-    "Unique": "holdfast.core.unique",
-    "current_task": "holdfast.runtime.context",
+    "Unique": "holdfast.core.options.unique",
+    "current_task": "holdfast.runtime.child.context",
 }
 
 

@@ -12,17 +12,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from uuid import UUID
 
-from holdfast.client import verbs
+from holdfast.client import one_task
 from holdfast.client.access import Access
-from holdfast.client.call import Call
-from holdfast.client.choice import PLAIN, CallOptions, Choice, choose
 from holdfast.client.config import Config, Settings
 from holdfast.client.decorator import TaskDecorator
-from holdfast.client.dispatch import Dispatch
 from holdfast.client.handle import TaskHandle
-from holdfast.client.join import aended, ended
 from holdfast.client.registry import Registry
+from holdfast.client.sending.call import Call
+from holdfast.client.sending.dispatch import Dispatch
+from holdfast.client.sending.send_options import PLAIN, CallOptions, Choice, choose
 from holdfast.client.using import Using
+from holdfast.client.waiting.wait import aended, ended
 from holdfast.core.errors import ConfigError, HoldfastError
 from holdfast.core.hooks import AppHooks
 from holdfast.core.identity import as_bytes
@@ -133,12 +133,12 @@ class Holdfast:
     def handle(self, task_id: UUID | str) -> TaskHandle[Any]:
         """The handle of a task, by its id; `TaskNotFound` if there is none."""
         raw = as_bytes(task_id)
-        return self._handle(self._access.run(lambda: verbs.show(raw)))
+        return self._handle(self._access.run(lambda: one_task.show(raw)))
 
     async def ahandle(self, task_id: UUID | str) -> TaskHandle[Any]:
         """The handle of a task, by its id; `TaskNotFound` if there is none."""
         raw = as_bytes(task_id)
-        return self._handle(await self._access.arun(lambda: verbs.show(raw)))
+        return self._handle(await self._access.arun(lambda: one_task.show(raw)))
 
     def wait(
         self, handles: Iterable[TaskHandle[Any]], timeout: float | None = None

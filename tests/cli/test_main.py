@@ -51,7 +51,9 @@ def test_help_imports_no_command() -> None:
     answer = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert answer.stderr.strip() == "['holdfast.cli', 'holdfast.cli.lazy', 'holdfast.cli.main']"
+    assert (
+        answer.stderr.strip() == "['holdfast.cli', 'holdfast.cli.lazy_group', 'holdfast.cli.main']"
+    )
 
 
 def test_an_alias_is_the_command() -> None:

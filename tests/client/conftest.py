@@ -11,8 +11,9 @@ import pytest
 
 from holdfast import Holdfast, TaskHandle
 from holdfast.core.records import ClaimedTask
-from holdfast.store import claims, statement
+from holdfast.store import statement
 from holdfast.store.op import Op
+from holdfast.store.verbs import claims
 from tests.support.postgres import PostgresServer
 from tests.support.verbs import Verbs
 

@@ -24,7 +24,7 @@ from holdfast import (
     TaskNotFound,
     UnknownTask,
 )
-from holdfast.store.sqlite import guard
+from holdfast.store.sqlite import database_file
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
@@ -296,7 +296,7 @@ def test_a_read_only_file() -> None:
 def test_a_network_filesystem(
     tmp_path: Path, open_app: Callable[..., Holdfast], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "filesystem", lambda folder: "nfs4")
+    monkeypatch.setattr(database_file, "filesystem", lambda folder: "nfs4")
     with pytest.raises(ConfigError, match="network filesystem"):
         open_app(f"sqlite:///{tmp_path / 'tasks.db'}").send("any")
     open_app(f"sqlite:///{tmp_path / 'tasks.db'}", allow_network_filesystem=True).send("any")

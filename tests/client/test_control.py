@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from holdfast import ConfigError, Holdfast, TaskNotFound, TaskStatus
-from holdfast.store import inspect
+from holdfast.store.verbs import inspect
 from tests.client.conftest import Hands
 
 UNKNOWN = UUID("0197f3c2-5b1e-7d44-9a01-3c5e6f708192")

@@ -32,10 +32,10 @@ from holdfast import (
     UniqueConflict,
 )
 from holdfast.core.ending import Failed, StoppedByShutdown
-from holdfast.core.failure import describe
-from holdfast.core.payload import to_json
-from holdfast.core.policy import Policy
-from holdfast.store import evidence, timing, workers
+from holdfast.core.options.policy import Policy
+from holdfast.core.payload.codec import to_json
+from holdfast.core.payload.failure import describe
+from holdfast.store.verbs import evidence, timing, workers
 from tests.client.conftest import Hands
 
 

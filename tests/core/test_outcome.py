@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.error_code import ErrorCode
-from holdfast.core.failure import decode_error
 from holdfast.core.lifecycle import TRANSITIONS, Verb
+from holdfast.core.options.policy import DEFAULT, Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.outcome import (
     AbortAsked,
     CancelAcknowledged,
@@ -27,9 +28,8 @@ from holdfast.core.outcome import (
     TimedOut,
     decide,
 )
-from holdfast.core.policy import DEFAULT, Policy
+from holdfast.core.payload.failure import decode_error
 from holdfast.core.result import TaskError
-from holdfast.core.retry import Retry
 from holdfast.core.status import AttemptOutcome, TaskStatus
 from tests.core.quick import quick
 

@@ -9,8 +9,8 @@ import pytest
 from holdfast import TaskStatus
 from holdfast.client.info import Progress
 from holdfast.core.status import AttemptOutcome
-from holdfast.store import orders
-from holdfast.store.workers import list_workers, states
+from holdfast.store.verbs import stack_requests
+from holdfast.store.verbs.workers import list_workers, states
 from tests.support.deadline import until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
@@ -120,8 +120,8 @@ def test_a_flood_is_bounded(site: Site) -> None:
 def test_the_stack_of_a_running_task(site: Site, name: str) -> None:
     handle = site.send(name, name)
     site.begun(name)
-    site.run(partial(orders.ask_stack, handle.id.bytes))
-    text = until(lambda: site.run(partial(orders.take_stack, handle.id.bytes)), within=5)
+    site.run(partial(stack_requests.ask_stack, handle.id.bytes))
+    text = until(lambda: site.run(partial(stack_requests.take_stack, handle.id.bytes)), within=5)
     assert text is not None
     assert "deep_down" in text
     assert "gate" in text

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast import ErrorCode, TaskStatus
 from holdfast.core.status import AttemptOutcome
-from holdfast.store import workers
+from holdfast.store.verbs import workers
 from tests.support.deadline import until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite

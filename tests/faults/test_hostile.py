@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import ErrorCode, TaskStatus
 from holdfast.core.status import AttemptOutcome
-from holdfast.runtime.wire import EXIT_CUT_OFF
+from holdfast.runtime.wire.messages import EXIT_CUT_OFF
 from tests.support.deadline import until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite

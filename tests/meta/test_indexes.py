@@ -20,14 +20,15 @@ import pytest
 
 from holdfast.core.identity import new_id
 from holdfast.core.records import Submission
-from holdfast.store import claims, finish, statement
+from holdfast.store import statement
 from holdfast.store.op import Op, Rows, Statement, drive
 from holdfast.store.open import open_store
 from holdfast.store.postgres.binding import Binder
 from holdfast.store.postgres.connection import Opener, OwnConnection
 from holdfast.store.settings import parse_url
 from holdfast.store.statement import Dialect
-from holdfast.store.submit import submit
+from holdfast.store.verbs import claims, finish
+from holdfast.store.verbs.submit import submit
 
 T = TypeVar("T")
 

@@ -15,12 +15,12 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from holdfast.core.policy import Policy
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.records import Submission
-from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
-from holdfast.store import submit
 from holdfast.store.op import Op
+from holdfast.store.verbs import submit
 from tests.model.reference import Model
 from tests.model.runs import Claim
 from tests.model.side import Side, difference, tables_of

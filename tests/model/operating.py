@@ -9,7 +9,7 @@ from hypothesis.stateful import precondition, rule
 
 from holdfast.core.errors import UniqueConflict, UpstreamEnded
 from holdfast.core.status import TASK_TERMINAL_STATES
-from holdfast.store import cancel, dependents, operate, queues, retention, timing
+from holdfast.store.verbs import cancel, dependents, operate, queues, retention, timing
 from tests.model.machine import (
     QUEUES,
     WORKFLOWS,

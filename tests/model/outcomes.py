@@ -17,8 +17,8 @@ from holdfast.core.ending import (
     StalledBySilence,
     StoppedByShutdown,
 )
+from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Change, Counters, decide
-from holdfast.core.policy import Policy
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
 from tests.model import verdict

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from holdfast.core.outcome import Change
 from holdfast.core.records import LOST, NO_USAGE, Answer, Landing, Usage
 from holdfast.core.status import TaskStatus
-from holdfast.store import endings
-from holdfast.store.endings import StoreEnding
+from holdfast.store.verbs import store_endings
+from holdfast.store.verbs.store_endings import StoreEnding
 from tests.model.verdict import RUN_AGAIN, Verdict
 from tests.model.world import (
     CANCELLED,
@@ -158,7 +158,7 @@ class Runs(World):
                 self.attempts[claim[0], task["attempt"]]["will_retry"] = verdict.is_failure
                 self._run_again(task, verdict)
             else:
-                self.finish(task, status, endings.CANCELLED if cancelled else _words(report))
+                self.finish(task, status, store_endings.CANCELLED if cancelled else _words(report))
                 task["dead"] = status in (FAILED, STALLED) and verdict.dead_letter
                 ended.append(claim[0])
             redirected = cancelled and verdict.verb != "ack_cancel"

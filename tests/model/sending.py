@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from holdfast.core.records import Edge
-from holdfast.store import submit
+from holdfast.store.verbs import submit
 from tests.model.machine import (
     NAMES,
     WORKFLOWS,

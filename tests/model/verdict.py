@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.policy import Policy
+from holdfast.core.options.policy import Policy
 from holdfast.core.status import TaskStatus
 
 RUN_AGAIN = (TaskStatus.PENDING, TaskStatus.SCHEDULED)

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from holdfast.core.policy import Policy
+from holdfast.core.options.policy import Policy
 from holdfast.core.records import LOST, Usage
 from holdfast.core.status import TaskStatus
-from holdfast.store import claims, finish, leases
+from holdfast.store.verbs import claims, finish, leases
 from tests.model.machine import (
     STRANGER,
     Machine,

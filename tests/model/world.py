@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from holdfast.core.status import TaskStatus
-from holdfast.store import endings
-from holdfast.store.endings import StoreEnding
+from holdfast.store.verbs import store_endings
+from holdfast.store.verbs.store_endings import StoreEnding
 
 Row: TypeAlias = dict[str, Any]
 
@@ -26,9 +26,9 @@ FAILURES = {FAILED, STALLED, DROPPED, EXPIRED}
 UPSTREAM = {
     words.code: words
     for words in (
-        endings.UPSTREAM_FAILED,
-        endings.UPSTREAM_CANCELLED,
-        endings.UPSTREAM_SUCCEEDED,
+        store_endings.UPSTREAM_FAILED,
+        store_endings.UPSTREAM_CANCELLED,
+        store_endings.UPSTREAM_SUCCEEDED,
     )
 }
 """Why a step may be skipped, the gravest reason first."""
@@ -153,9 +153,11 @@ class World:
         if parent["error_code"] in UPSTREAM:
             return str(parent["error_code"])
         if parent["status"] in FAILURES:
-            return endings.UPSTREAM_FAILED.code
+            return store_endings.UPSTREAM_FAILED.code
         completed = parent["status"] is COMPLETED
-        return (endings.UPSTREAM_SUCCEEDED if completed else endings.UPSTREAM_CANCELLED).code
+        return (
+            store_endings.UPSTREAM_SUCCEEDED if completed else store_endings.UPSTREAM_CANCELLED
+        ).code
 
     def reopen(self, parents: set[bytes]) -> set[bytes]:
         """Children that have not run because of these wait for them again; the skipped ones."""

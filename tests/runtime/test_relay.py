@@ -18,17 +18,17 @@ from holdfast.core.errors import (
 )
 from holdfast.core.records import SubmitAnswer, TaskFilter
 from holdfast.core.status import TaskStatus
-from holdfast.runtime import wire
-from holdfast.runtime.relay import RemoteStore
-from holdfast.runtime.relay_codec import (
+from holdfast.runtime.child.remote_store import RemoteStore
+from holdfast.runtime.supervisor.relay.server import RelayDesk
+from holdfast.runtime.wire import framing
+from holdfast.runtime.wire import messages as wire
+from holdfast.runtime.wire.relay_codec import (
     decode_asked,
     encode_asked,
     is_conflict,
     rebuild,
     refusal,
 )
-from holdfast.runtime.relay_desk import RelayDesk
-from holdfast.store import cancel, claims, evidence, inspect, operate, queues
 from holdfast.store.op import (
     At,
     Changes,
@@ -45,7 +45,8 @@ from holdfast.store.op import (
     Texts,
     Uuids,
 )
-from holdfast.store.submit import submit
+from holdfast.store.verbs import cancel, claims, evidence, inspect, operate, queues
+from holdfast.store.verbs.submit import submit
 from tests.support.deadline import until
 from tests.support.relay import Relay
 from tests.support.stores import ENGINES, Kind, Lab, Labs
@@ -53,7 +54,7 @@ from tests.support.verbs import KNOWN, LEASE_US, QUEUE, new_token, submission
 
 
 class Child:
-    """A child's `RemoteStore`, joined to a desk by real frames and no socket."""
+    """A child's `RemoteStore`, joined to a relay server by real frames and no socket."""
 
     def __init__(self, desk: RelayDesk, lab: Lab) -> None:
         self._desk = desk
@@ -64,7 +65,7 @@ class Child:
     def send(self, *messages: wire.Message) -> bool:
         """The child speaks."""
         for message in messages:
-            (heard,) = wire.Reader(wire.ToSupervisor).feed(wire.frame(message))
+            (heard,) = framing.Reader(wire.ToSupervisor).feed(framing.frame(message))
             if self.silent:
                 continue
             if isinstance(heard, wire.Listen):
@@ -77,7 +78,7 @@ class Child:
     def say(self, *messages: wire.Message) -> None:
         """The supervisor speaks."""
         for message in messages:
-            (heard,) = wire.Reader(wire.ToChild).feed(wire.frame(message))
+            (heard,) = framing.Reader(wire.ToChild).feed(framing.frame(message))
             if isinstance(heard, wire.Rang):
                 self.store.rang(heard)
             else:
@@ -141,7 +142,7 @@ def test_a_statement_survives_the_wire() -> None:
         Hint(Channel.READY, ["q"]),
     )
     ask = wire.Ask(1, 2, 0, "write", "claim", encode_asked((statement, Statement("counts"))))
-    (heard,) = wire.Reader(wire.ToSupervisor).feed(wire.frame(ask))
+    (heard,) = framing.Reader(wire.ToSupervisor).feed(framing.frame(ask))
     found_both = decode_asked(heard.statement)
     assert isinstance(found_both, tuple)
     first, second = found_both
@@ -180,7 +181,7 @@ def test_what_is_no_statement_is_refused(plain: Any) -> None:
     ],
 )
 def test_an_error_keeps_its_class_and_fields(error: StoreError) -> None:
-    (heard,) = wire.Reader(wire.ToChild).feed(wire.frame(refusal(7, error, conflict=True)))
+    (heard,) = framing.Reader(wire.ToChild).feed(framing.frame(refusal(7, error, conflict=True)))
     found = rebuild(heard)
     assert type(found) is type(error)
     assert str(found) == str(error)

@@ -7,15 +7,16 @@ import socket
 from contextlib import ExitStack
 
 from holdfast.core.ending import Outcome
-from holdfast.core.policy import Policy
+from holdfast.core.options.policy import Policy
 from holdfast.core.records import ClaimedTask
-from holdfast.runtime import board
-from holdfast.runtime.assignment import Assignment, Finished
-from holdfast.runtime.board import Board
-from holdfast.runtime.desk import Desk
 from holdfast.runtime.options import WorkerOptions
-from holdfast.runtime.pool.member import Member, State
-from holdfast.runtime.wire import Job, Kind, KnownTask, Reader, ToChild
+from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
+from holdfast.runtime.supervisor.state.child_handle import Member, State
+from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.wire import shared_page
+from holdfast.runtime.wire.framing import Reader
+from holdfast.runtime.wire.messages import Job, Kind, KnownTask, ToChild
+from holdfast.runtime.wire.shared_page import Board
 from tests.support.verbs import PID, QUEUE, TASK
 
 LANES = 4
@@ -28,7 +29,7 @@ class Hands:
         self.known = [KnownTask(TASK, 1, QUEUE, kind, None, None)]
         ours, self._theirs = socket.socketpair()
         self._theirs.setblocking(False)
-        memory = board.create(LANES)
+        memory = shared_page.create(LANES)
         self.member = Member(
             1, kind, LANES, ours, Board(memory, LANES), -1, bytes(16), lambda member: None
         )

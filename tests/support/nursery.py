@@ -24,12 +24,14 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from holdfast.core.identity import new_id
-from holdfast.core.payload import to_json
-from holdfast.runtime import board, wire
-from holdfast.runtime.board import Board
-from holdfast.runtime.relay_desk import RelayDesk
-from holdfast.runtime.trail import Splitter
-from holdfast.runtime.wire import Fork, FromTemplate, Job, Kind, Message, Reader, ToSupervisor
+from holdfast.core.payload.codec import to_json
+from holdfast.runtime.supervisor.children.output_log import Splitter
+from holdfast.runtime.supervisor.relay.server import RelayDesk
+from holdfast.runtime.wire import framing, shared_page
+from holdfast.runtime.wire import messages as wire
+from holdfast.runtime.wire.framing import Reader
+from holdfast.runtime.wire.messages import Fork, FromTemplate, Job, Kind, Message, ToSupervisor
+from holdfast.runtime.wire.shared_page import Board
 
 M = TypeVar("M")
 
@@ -117,23 +119,25 @@ class Kid:
         self.sock, theirs = socket.socketpair()
         self._output, child_output = os.pipe()
         os.set_blocking(self._output, False)
-        memory = board.create(lanes)
+        memory = shared_page.create(lanes)
         self.board = Board(memory, lanes)
         nonce = os.urandom(16)
         self._splitter = Splitter(nonce)
         self._outputs: dict[int, bytes] = {}
         self._ear = Ear(self.sock, ToSupervisor)
         fork = Fork(number, kind, lanes, f"{kind}-{number}", nonce, 3)
-        socket.send_fds(nursery.sock, [wire.frame(fork)], [theirs.fileno(), memory, child_output])
+        socket.send_fds(
+            nursery.sock, [framing.frame(fork)], [theirs.fileno(), memory, child_output]
+        )
         theirs.close()
         os.close(memory)
         os.close(child_output)
         self.pid = nursery.hear(wire.Forked, lambda m: m.child == number).pid
 
     def say(self, *messages: Message) -> None:
-        """Like a member of the crew: to one who is dead in vain, and without complaint."""
+        """Like a child of the pool: to one who is dead in vain, and without complaint."""
         with suppress(OSError):
-            self.sock.sendall(b"".join(map(wire.frame, messages)))
+            self.sock.sendall(b"".join(map(framing.frame, messages)))
 
     def serve(self, desk: RelayDesk) -> None:
         """Let the child's code use a store, whenever this test listens to the child."""
@@ -250,7 +254,13 @@ class Nursery:
         self._ear = Ear(self.sock, FromTemplate)
         with theirs:
             self.template = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.runtime.template", target, str(theirs.fileno())],
+                [
+                    sys.executable,
+                    "-m",
+                    "holdfast.runtime.child.template",
+                    target,
+                    str(theirs.fileno()),
+                ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -294,7 +304,7 @@ class Nursery:
         return kid
 
     def say(self, message: Message) -> None:
-        self.sock.sendall(wire.frame(message))
+        self.sock.sendall(framing.frame(message))
 
     def _nothing(self) -> None:
         pass

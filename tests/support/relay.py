@@ -1,16 +1,17 @@
-"""A relay desk with ears: what the supervisor gives its children to use the store through."""
+"""A relay server that hears hints: what the supervisor gives its children to use the store
+through."""
 
 from __future__ import annotations
 
-from holdfast.runtime.ears import Ears
-from holdfast.runtime.outage import Outage
-from holdfast.runtime.relay_desk import RelayDesk
-from holdfast.runtime.service import Loop
+from holdfast.runtime.supervisor.duties.hint_listener import Ears
+from holdfast.runtime.supervisor.duty import Loop
+from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.relay.server import RelayDesk
 from holdfast.store.protocol import Store
 
 
 class Relay:
-    """`desk` answers; close it before the store."""
+    """`server` answers; close it before the store."""
 
     def __init__(self, store: Store, *, patience: float = 5.0) -> None:
         self.failures: list[BaseException] = []

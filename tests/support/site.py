@@ -19,10 +19,10 @@ from typing import Any, Literal, Self, TypeVar, Unpack
 from unittest import mock
 
 from holdfast import Attempt, Holdfast, TaskHandle, TaskStatus
-from holdfast.client.choice import CallOptions
-from holdfast.store.evidence import read_log
+from holdfast.client.sending.send_options import CallOptions
 from holdfast.store.op import Op
 from holdfast.store.open import open_store
+from holdfast.store.verbs.evidence import read_log
 from tests.support.deadline import until
 from tests.support.ledger import Ledger
 from tests.support.worker import REPOSITORY, WorkerProcess

@@ -25,10 +25,10 @@ import pytest
 from psycopg import sql
 
 from holdfast.store import statement
+from holdfast.store.callers import postgres_connection
 from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import Channel, Mode, Op, Row, Rows, Statement, Steps
 from holdfast.store.open import ensure_schema
-from holdfast.store.postgres import foreign
 from holdfast.store.postgres.binding import Binder
 from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.protocol import Listener, Store
@@ -163,7 +163,7 @@ class CallersStore:
 
     async def _run(self, op: Op[T]) -> T:
         async with self._connection.transaction():
-            return await foreign.arun_on(
+            return await postgres_connection.arun_on(
                 self._connection, op, self.settings.schema, bind=self._binder
             )
 

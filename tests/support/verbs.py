@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar
 
 from holdfast.core.ending import Failed, Outcome, StoppedByShutdown
 from holdfast.core.identity import new_id
+from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Change, decide
-from holdfast.core.policy import Policy
 from holdfast.core.records import (
     HEAD,
     AttemptRecord,
@@ -31,8 +31,17 @@ from holdfast.core.records import (
 )
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
-from holdfast.store import cancel, claims, dependents, finish, inspect, operate, submit, timing
 from holdfast.store.op import Key, Op
+from holdfast.store.verbs import (
+    cancel,
+    claims,
+    dependents,
+    finish,
+    inspect,
+    operate,
+    submit,
+    timing,
+)
 
 T = TypeVar("T")
 

@@ -12,19 +12,27 @@ from typing import Final
 import click
 
 from holdfast import __version__
-from holdfast.cli.lazy import Entry, LazyGroup
+from holdfast.cli.lazy_group import Entry, LazyGroup
 
 ENTRIES: Final = {
-    "worker": Entry("holdfast.cli.worker:worker", "Run the tasks of the app MODULE:APP."),
-    "tasks": Entry("holdfast.cli.tasks:tasks", "Look at tasks, send them, and steer them."),
-    "queues": Entry("holdfast.cli.queues:queues", "See what waits; pause and resume queues."),
-    "workers": Entry("holdfast.cli.workers:workers", "See which workers there are."),
-    "dead-letters": Entry(
-        "holdfast.cli.dead:dead_letters", "Tasks that failed for good: list, resubmit, delete."
+    "worker": Entry("holdfast.cli.commands.worker:worker", "Run the tasks of the app MODULE:APP."),
+    "tasks": Entry(
+        "holdfast.cli.commands.tasks:tasks", "Look at tasks, send them, and steer them."
     ),
-    "db": Entry("holdfast.cli.db:db", "See whether the database can be used; upgrade its tables."),
+    "queues": Entry(
+        "holdfast.cli.commands.queues:queues", "See what waits; pause and resume queues."
+    ),
+    "workers": Entry("holdfast.cli.commands.workers:workers", "See which workers there are."),
+    "dead-letters": Entry(
+        "holdfast.cli.commands.dead_letters:dead_letters",
+        "Tasks that failed for good: list, resubmit, delete.",
+    ),
+    "db": Entry(
+        "holdfast.cli.commands.db:db", "See whether the database can be used; upgrade its tables."
+    ),
     "demo": Entry(
-        "holdfast.cli.demo:demo", "Watch a worker run tasks that end in every possible way."
+        "holdfast.cli.commands.demo:demo",
+        "Watch a worker run tasks that end in every possible way.",
     ),
 }
 ALIASES: Final = {"dead": "dead-letters"}

@@ -17,12 +17,12 @@ from uuid import UUID
 
 import click
 
-from holdfast.cli import when
+from holdfast.cli.render import times
 from holdfast.cli.session import Misused, Refused, Session
 from holdfast.client.control import Filter
 from holdfast.client.info import TaskInfo
 from holdfast.core.status import TaskStatus
-from holdfast.store.inspect import MAX_PAGE
+from holdfast.store.verbs.inspect import MAX_PAGE
 
 Command: TypeAlias = Callable[..., None]
 
@@ -45,8 +45,8 @@ class Where:
     tag: str | None = None
     worker: str | None = None
     error: str | None = None
-    since: when.Given | None = None
-    until: when.Given | None = None
+    since: times.Given | None = None
+    until: times.Given | None = None
     dead: bool = False
 
     @property
@@ -70,9 +70,9 @@ class Where:
         if self.error is not None:
             found["error_code"] = self.error
         if self.since is not None:
-            found["submitted_from"] = when.before(self.since, now)
+            found["submitted_from"] = times.before(self.since, now)
         if self.until is not None:
-            found["submitted_until"] = when.before(self.until, now)
+            found["submitted_until"] = times.before(self.until, now)
         if self.dead:
             found["dead"] = True
         return found
@@ -102,10 +102,10 @@ _OPTIONS: Final = {
     "worker": click.option("--worker", metavar="ID", help="Claimed last by this worker."),
     "error": click.option("--error", metavar="CODE", help="Ended with this error code."),
     "since": click.option(
-        "--since", metavar="TIME", callback=when.given, help="Submitted since: 2h, 2026-11-15."
+        "--since", metavar="TIME", callback=times.given, help="Submitted since: 2h, 2026-11-15."
     ),
     "until": click.option(
-        "--until", metavar="TIME", callback=when.given, help="Submitted before: 30m, 2026-11-15."
+        "--until", metavar="TIME", callback=times.given, help="Submitted before: 30m, 2026-11-15."
     ),
     "dead": click.option("--dead", is_flag=True, help="Among the dead letters."),
 }

@@ -21,8 +21,8 @@ from uuid import UUID
 
 import click
 
-from holdfast.cli.screen import Screen
-from holdfast.cli.table import one_line
+from holdfast.cli.render.screen import Screen
+from holdfast.cli.render.table import one_line
 from holdfast.client.access import Access
 from holdfast.client.config import Config
 from holdfast.client.control import Control
@@ -30,7 +30,7 @@ from holdfast.core.errors import ConfigError, HoldfastError, PayloadError, Store
 from holdfast.core.identity import as_bytes, as_uuid
 from holdfast.core.moment import from_us
 from holdfast.store.op import Op
-from holdfast.store.timing import next_due
+from holdfast.store.verbs.timing import next_due
 
 T = TypeVar("T")
 

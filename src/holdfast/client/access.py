@@ -20,9 +20,9 @@ from weakref import WeakSet
 
 from holdfast.client.config import Config
 from holdfast.client.offload import Offload
-from holdfast.client.sender import Again, Sender, never_settled, submit_all, submit_one
+from holdfast.client.sending.sender import Again, Sender, never_settled, submit_all, submit_one
 from holdfast.client.using import Using, bound
-from holdfast.client.waiter import Waiter
+from holdfast.client.waiting.waiter import Waiter
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.core.records import Submission, Submitted
 from holdfast.store.op import Mode, Op
@@ -31,7 +31,7 @@ from holdfast.store.protocol import Store
 from holdfast.store.settings import SqliteDriver, StoreSettings
 
 if TYPE_CHECKING:
-    from holdfast.store.foreign import Foreign
+    from holdfast.store.callers.adoption import Foreign
 
 __all__ = ["Access"]
 
@@ -134,10 +134,10 @@ class Access:
 
     def using(self, connection: Any) -> Using:
         """Bind a caller's connection to the current context."""
-        from holdfast.store import foreign
+        from holdfast.store.callers import adoption
 
         self.check_open()
-        return Using(self, foreign.adopt(connection, self))
+        return Using(self, adoption.adopt(connection, self))
 
     def settings_beside(self, library: SqliteDriver | None) -> StoreSettings:
         """Our settings; if we have not chosen a SQLite library yet, it is the caller's."""

@@ -14,7 +14,7 @@ from typing import Any, Final, TypedDict
 from urllib.parse import parse_qsl
 
 from holdfast.core.errors import ConfigError
-from holdfast.core.retention import Retention
+from holdfast.core.options.retention import Retention
 from holdfast.store.settings import MEMORY, SqliteDriver, StoreSettings, parse_url
 
 __all__ = ["Config", "Settings"]

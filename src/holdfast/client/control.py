@@ -14,19 +14,19 @@ from functools import partial
 from typing import TypeAlias, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
-from holdfast.client import verbs
+from holdfast.client import one_task
 from holdfast.client.access import Access
-from holdfast.client.choice import moment_us
 from holdfast.client.handle import TaskHandle
 from holdfast.client.info import TaskInfo
-from holdfast.core import option
+from holdfast.client.sending.send_options import moment_us
 from holdfast.core.errors import ConfigError
 from holdfast.core.identity import as_bytes
 from holdfast.core.moment import Due, When, due, from_us
+from holdfast.core.options import checks
 from holdfast.core.records import QueueRecord, TaskFilter
 from holdfast.core.status import TaskStatus
-from holdfast.store import cancel, inspect, operate, queues
 from holdfast.store.op import Op
+from holdfast.store.verbs import cancel, inspect, operate, queues
 
 __all__ = ["Control", "QueueControl", "QueueInfo", "TaskControl", "TaskCounts", "TaskPage"]
 
@@ -111,11 +111,11 @@ class TaskControl:
 
     def show(self, task_id: TaskId) -> TaskInfo:
         """Everything that is stored about a task."""
-        return TaskInfo.of(self._access.run(partial(verbs.show, _id(task_id))))
+        return TaskInfo.of(self._access.run(partial(one_task.show, _id(task_id))))
 
     async def ashow(self, task_id: TaskId) -> TaskInfo:
         """Everything that is stored about a task."""
-        return TaskInfo.of(await self._access.arun(partial(verbs.show, _id(task_id))))
+        return TaskInfo.of(await self._access.arun(partial(one_task.show, _id(task_id))))
 
     def count(self, *, queue: str | None = None) -> TaskCounts:
         """How many tasks there are in each status; `at_least` says where there may be more."""
@@ -205,19 +205,19 @@ class QueueControl:
 
     def pause(self, queue: str, *, by: str | None = None) -> None:
         """Let nothing more be claimed from a queue."""
-        self._access.run(partial(queues.pause, option.queue_name(queue), by=by))
+        self._access.run(partial(queues.pause, checks.queue_name(queue), by=by))
 
     async def apause(self, queue: str, *, by: str | None = None) -> None:
         """Let nothing more be claimed from a queue."""
-        await self._access.arun(partial(queues.pause, option.queue_name(queue), by=by))
+        await self._access.arun(partial(queues.pause, checks.queue_name(queue), by=by))
 
     def resume(self, queue: str) -> bool:
         """Let a paused queue go on; False if it was not paused."""
-        return self._access.run(partial(queues.resume, option.queue_name(queue)))
+        return self._access.run(partial(queues.resume, checks.queue_name(queue)))
 
     async def aresume(self, queue: str) -> bool:
         """Let a paused queue go on; False if it was not paused."""
-        return await self._access.arun(partial(queues.resume, option.queue_name(queue)))
+        return await self._access.arun(partial(queues.resume, checks.queue_name(queue)))
 
 
 def _id(given: TaskId) -> bytes:
@@ -253,7 +253,7 @@ def _listing(
         dead=where.get("dead"),
     )
     start = None if before is None else as_bytes(before)
-    size = option.at_least(1, limit, "limit")
+    size = checks.at_least(1, limit, "limit")
     return partial(inspect.list_tasks, wanted, before=start, limit=size)
 
 
@@ -281,8 +281,8 @@ def _resubmission(
     return partial(
         operate.resubmit,
         _ids(ids),
-        keep_retries=option.flag(keep_retries, "keep_retries"),
-        fresh=option.flag(fresh, "fresh"),
+        keep_retries=checks.flag(keep_retries, "keep_retries"),
+        fresh=checks.flag(fresh, "fresh"),
         good_until=moment_us(good_until, "good_until"),
         run_at=moment_us(run_at, "run_at"),
     )
@@ -300,8 +300,8 @@ def _rescheduling(
         move=when is not None,
         delay_us=at.delay_us,
         run_at=at.run_at,
-        queue=None if queue is None else option.queue_name(queue),
-        priority=None if priority is None else option.priority(priority),
+        queue=None if queue is None else checks.queue_name(queue),
+        priority=None if priority is None else checks.priority(priority),
     )
 
 

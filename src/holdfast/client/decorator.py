@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
-from holdfast.client.dispatch import Dispatch
+from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.task import TaskFunction
-from holdfast.core.definition import TaskOptions, define
 from holdfast.core.errors import ConfigError
+from holdfast.core.options.definition import TaskOptions, define
 from holdfast.core.result import TaskError, TaskResult
 
 __all__ = ["TaskDecorator"]

@@ -13,20 +13,20 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar, cast
 from uuid import UUID
 
-from holdfast.client import verbs
+from holdfast.client import one_task
 from holdfast.client.access import Access
-from holdfast.client.choice import moment_us
-from holdfast.client.deadline import Deadline
+from holdfast.client.explain import Why, explain
 from holdfast.client.info import Attempt, Progress, TaskInfo
-from holdfast.client.join import adoze, aended, doze, ended
-from holdfast.client.reason import Why, explain
-from holdfast.client.verdict import Decode, outcome_of, value_of
-from holdfast.core import option
+from holdfast.client.sending.send_options import moment_us
+from holdfast.client.waiting.deadline import Deadline
+from holdfast.client.waiting.result import Decode, outcome_of, value_of
+from holdfast.client.waiting.wait import adoze, aended, doze, ended
+from holdfast.core.options import checks
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.status import TaskStatus
-from holdfast.store import inspect
-from holdfast.store.inspect import Ending
 from holdfast.store.op import Op
+from holdfast.store.verbs import inspect
+from holdfast.store.verbs.inspect import Ending
 
 __all__ = ["TaskHandle"]
 
@@ -66,19 +66,19 @@ class TaskHandle(Generic[R_co]):
 
     def status(self) -> TaskStatus:
         """Where the task stands."""
-        return self._access.run(lambda: verbs.status(self._id))
+        return self._access.run(lambda: one_task.status(self._id))
 
     async def astatus(self) -> TaskStatus:
         """Where the task stands."""
-        return await self._access.arun(lambda: verbs.status(self._id))
+        return await self._access.arun(lambda: one_task.status(self._id))
 
     def info(self) -> TaskInfo:
         """Everything that is stored about the task."""
-        return TaskInfo.of(self._access.run(lambda: verbs.show(self._id)))
+        return TaskInfo.of(self._access.run(lambda: one_task.show(self._id)))
 
     async def ainfo(self) -> TaskInfo:
         """Everything that is stored about the task."""
-        return TaskInfo.of(await self._access.arun(lambda: verbs.show(self._id)))
+        return TaskInfo.of(await self._access.arun(lambda: one_task.show(self._id)))
 
     def attempts(self) -> list[Attempt]:
         """The executions that have ended, in order."""
@@ -92,19 +92,19 @@ class TaskHandle(Generic[R_co]):
 
     def output(self) -> str | None:
         """What the task has yielded so far, if it is a generator."""
-        return self._access.run(lambda: verbs.output(self._id))
+        return self._access.run(lambda: one_task.output(self._id))
 
     async def aoutput(self) -> str | None:
         """What the task has yielded so far, if it is a generator."""
-        return await self._access.arun(lambda: verbs.output(self._id))
+        return await self._access.arun(lambda: one_task.output(self._id))
 
     def log(self, *, attempt: int | None = None) -> str:
         """What the task has printed and logged, in one attempt or in all."""
-        return self._access.run(lambda: verbs.log(self._id, attempt))
+        return self._access.run(lambda: one_task.log(self._id, attempt))
 
     async def alog(self, *, attempt: int | None = None) -> str:
         """What the task has printed and logged, in one attempt or in all."""
-        return await self._access.arun(lambda: verbs.log(self._id, attempt))
+        return await self._access.arun(lambda: one_task.log(self._id, attempt))
 
     def progress(self) -> Progress | None:
         """How far the task says it is."""
@@ -182,11 +182,11 @@ class TaskHandle(Generic[R_co]):
         CANCELLED: it will never run (again). RUNNING: its worker has been asked to end it.
         Another status: it had ended before.
         """
-        return self._access.run(lambda: verbs.cancel(self._id))
+        return self._access.run(lambda: one_task.cancel(self._id))
 
     async def acancel(self) -> TaskStatus:
         """Cancel the task; the status it has then."""
-        return await self._access.arun(lambda: verbs.cancel(self._id))
+        return await self._access.arun(lambda: one_task.cancel(self._id))
 
     def resubmit(
         self,
@@ -244,10 +244,10 @@ class TaskHandle(Generic[R_co]):
         run_at: datetime | None,
     ) -> Callable[[], Op[TaskStatus]]:
         return partial(
-            verbs.resubmit,
+            one_task.resubmit,
             self._id,
-            keep_retries=option.flag(keep_retries, "keep_retries"),
-            fresh=option.flag(fresh, "fresh"),
+            keep_retries=checks.flag(keep_retries, "keep_retries"),
+            fresh=checks.flag(fresh, "fresh"),
             good_until=moment_us(good_until, "good_until"),
             run_at=moment_us(run_at, "run_at"),
         )

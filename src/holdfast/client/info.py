@@ -13,13 +13,13 @@ from typing import Any, Literal
 from uuid import UUID
 
 from holdfast.core.errors import PayloadError
-from holdfast.core.failure import decode_error
 from holdfast.core.moment import from_us
-from holdfast.core.payload import from_json
+from holdfast.core.options.unique import key_of
+from holdfast.core.payload.codec import from_json
+from holdfast.core.payload.failure import decode_error
 from holdfast.core.records import AttemptRecord, TaskRecord
 from holdfast.core.result import TaskError
 from holdfast.core.status import AttemptOutcome, TaskStatus, celery_state
-from holdfast.core.unique import key_of
 
 __all__ = ["Attempt", "Heartbeat", "Progress", "TaskInfo"]
 

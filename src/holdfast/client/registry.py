@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.core.definition import TaskDefinition
 from holdfast.core.errors import ConfigError, UnknownTask
+from holdfast.core.options.definition import TaskDefinition
 
 __all__ = ["Registry"]
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from typing import Generic, ParamSpec, TypeVar, Unpack, cast
 
-from holdfast.client.call import Form
-from holdfast.client.choice import PLAIN, CallOptions, Choice, choose, put_off
-from holdfast.client.dispatch import Dispatch, ManyArguments
 from holdfast.client.handle import TaskHandle
-from holdfast.core.definition import TaskDefinition
+from holdfast.client.sending.call import Form
+from holdfast.client.sending.dispatch import Dispatch, ManyArguments
+from holdfast.client.sending.send_options import PLAIN, CallOptions, Choice, choose, put_off
 from holdfast.core.hooks import TaskHooks
 from holdfast.core.moment import When
+from holdfast.core.options.definition import TaskDefinition
 
 __all__ = ["Task", "TaskFunction"]
 

@@ -18,7 +18,7 @@ from holdfast.core.errors import ConfigError
 
 if TYPE_CHECKING:
     # Most programs never bring a connection of their own.
-    from holdfast.store.foreign import Foreign
+    from holdfast.store.callers.adoption import Foreign
 
 __all__ = ["Using", "bound"]
 

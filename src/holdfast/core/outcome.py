@@ -26,11 +26,11 @@ from holdfast.core.ending import (
     TimedOut,
 )
 from holdfast.core.error_code import ErrorCode
-from holdfast.core.failure import encode_error
 from holdfast.core.lifecycle import TRANSITIONS, Verb
-from holdfast.core.policy import Policy
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
+from holdfast.core.payload.failure import encode_error
 from holdfast.core.result import TaskError
-from holdfast.core.retry import Retry
 from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.core.text import clean
 

@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from holdfast.core.definition import TaskDefinition
 from holdfast.core.hooks import OF_WORKER, AppHooks
-from holdfast.runtime.wire import KnownTask, Manifest
-from holdfast.store.foreign import Home
+from holdfast.core.options.definition import TaskDefinition
+from holdfast.runtime.wire.messages import KnownTask, Manifest
+from holdfast.store.callers.adoption import Home
 from holdfast.store.protocol import Store
 from holdfast.store.settings import StoreSettings
 

@@ -19,22 +19,21 @@ from typing import Any
 
 from holdfast.core.errors import PayloadError
 from holdfast.core.lineage import running
+from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Returned, decide
-from holdfast.core.policy import Policy
 from holdfast.core.records import Answer, ClaimedTask
-from holdfast.runtime import hooks
 from holdfast.runtime.application import Application
-from holdfast.runtime.assignment import job_of
-from holdfast.runtime.context import TaskContext
-from holdfast.runtime.pool import child_run
-from holdfast.runtime.pool.child_run import Plan, Verdict
-from holdfast.runtime.wire import Job, Note
-from holdfast.store import claims, evidence, finish, leases, timing
-from holdfast.store.claims import Begin
-from holdfast.store.evidence import TaskNote
-from holdfast.store.finish import Completion, Ending
-from holdfast.store.foreign import Home
+from holdfast.runtime.child import hooks, task_run
+from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.task_run import Plan, Verdict
+from holdfast.runtime.supervisor.state.assignment import job_of
+from holdfast.runtime.wire.messages import Job, Note
+from holdfast.store.callers.adoption import Home
 from holdfast.store.protocol import Store
+from holdfast.store.verbs import claims, evidence, finish, leases, timing
+from holdfast.store.verbs.claims import Begin
+from holdfast.store.verbs.evidence import TaskNote
+from holdfast.store.verbs.finish import Completion, Ending
 
 _BATCH = 50
 _LEASE_US = 3_600_000_000
@@ -138,7 +137,7 @@ class Inline:
         if verdict.kind == "committed":
             return
         policy = Policy.decode(task.task_options)
-        outcome = child_run.ending_of(verdict, policy)
+        outcome = task_run.ending_of(verdict, policy)
         if isinstance(outcome, Returned):
             done = Completion(
                 task.key,
@@ -156,7 +155,7 @@ class Inline:
 
 def _perform(plan: Plan, job: Job, context: TaskContext) -> Verdict:
     if plan.definition.executor != "async":
-        return child_run.perform(plan, job, context, hooks.call)
+        return task_run.perform(plan, job, context, hooks.call)
     return asyncio.run(_aperform(plan, job, context))
 
 
@@ -167,20 +166,20 @@ async def _aperform(plan: Plan, job: Job, context: TaskContext) -> Verdict:
     try:
         args, kwargs = plan.definition.signature.decode(job.args, job.kwargs)
         if plan.hooks is not None and "before_start" in plan.hooks:
-            told = child_run.event(job, "before_start", args=tuple(args), kwargs=kwargs)
+            told = task_run.event(job, "before_start", args=tuple(args), kwargs=kwargs)
             await hooks.acall(plan.hooks["before_start"], told)
         value: Any = None
         if plan.definition.signature.streams:
-            await child_run.adrain(plan.definition.function(*args, **kwargs), context)
+            await task_run.adrain(plan.definition.function(*args, **kwargs), context)
         else:
             value = await plan.definition.function(*args, **kwargs)
-        verdict = child_run.returned(plan, context, value)
+        verdict = task_run.returned(plan, context, value)
     except PayloadError as error:
         verdict = (
-            child_run.misfit(error) if not args and not kwargs else child_run.raised(plan, error)
+            task_run.misfit(error) if not args and not kwargs else task_run.raised(plan, error)
         )
     except BaseException as error:  # noqa: BLE001 - the code may raise anything
-        verdict = child_run.raised(plan, error)
-    for functions, told in child_run.afterwards(plan, job, args, kwargs, verdict):
+        verdict = task_run.raised(plan, error)
+    for functions, told in task_run.afterwards(plan, job, args, kwargs, verdict):
         await hooks.acall(functions, told)
     return verdict

@@ -10,12 +10,12 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from holdfast.runtime.pool.cradle import Template
+from holdfast.runtime.supervisor.children.template_process import Template
 
 if TYPE_CHECKING:
     from holdfast.runtime.options import WorkerOptions
-    from holdfast.runtime.supervisor import Supervisor
-    from holdfast.runtime.wire import Manifest
+    from holdfast.runtime.supervisor.supervisor import Supervisor
+    from holdfast.runtime.wire.messages import Manifest
     from holdfast.store.settings import StoreSettings
 
 log = logging.getLogger("holdfast.worker")
@@ -43,7 +43,7 @@ def launch(
 
         if isinstance(given.get("queues"), str):
             given = {**given, "queues": parse_queues(given["queues"])}
-        from holdfast.runtime.supervisor import Supervisor
+        from holdfast.runtime.supervisor.supervisor import Supervisor
         from holdfast.store.open import open_store
 
         manifest = template.manifest()
@@ -66,7 +66,7 @@ def worker_options(manifest: Manifest, given: Mapping[str, Any]) -> WorkerOption
     """The settings of the worker, from what was given and what the app says."""
     from dataclasses import fields
 
-    from holdfast.core.retention import Retention
+    from holdfast.core.options.retention import Retention
     from holdfast.runtime.options import WorkerOptions
 
     known = {field.name for field in fields(WorkerOptions)}

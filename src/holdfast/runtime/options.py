@@ -9,10 +9,10 @@ import math
 import os
 from dataclasses import dataclass, field
 
-from holdfast.core import option
 from holdfast.core.errors import ConfigError
-from holdfast.core.retention import Retention
-from holdfast.store.claims import MAX_TASKS_PER_LEASE
+from holdfast.core.options import checks
+from holdfast.core.options.retention import Retention
+from holdfast.store.verbs.claims import MAX_TASKS_PER_LEASE
 
 MAX_BATCH = MAX_TASKS_PER_LEASE
 """Tasks of one claim at the most."""
@@ -62,7 +62,7 @@ class WorkerOptions:
 
     def __post_init__(self) -> None:
         for name in ("processes", "threads", "coroutines"):
-            option.at_least(1, getattr(self, name), name)
+            checks.at_least(1, getattr(self, name), name)
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if not value >= least:
@@ -123,7 +123,7 @@ def parse_queues(text: str) -> tuple[QueueChoice, ...]:
             name, weight = rest, ""
         found.append(
             QueueChoice(
-                option.queue_name(name),
+                checks.queue_name(name),
                 _positive(weight, part, "weight") if weight else None,
                 _positive(cap, part, "limit") if cap else None,
             )

@@ -20,7 +20,7 @@ from holdfast.runtime.options import parse_queues
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
-    from holdfast.runtime.supervisor import Supervisor
+    from holdfast.runtime.supervisor.supervisor import Supervisor
 
 
 class Worker:

@@ -23,7 +23,7 @@ from holdfast import (
     TaskError,
     TaskResult,
 )
-from holdfast.runtime.context import current_task
+from holdfast.runtime.child.context import current_task
 
 app = Holdfast("sqlite:///:memory:", max_payload=10_000)
 

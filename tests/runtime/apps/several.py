@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Generator
 
 from holdfast import Abort, Holdfast, Retry, RetryLater, Snooze, TaskError, TaskResult
-from holdfast.runtime.context import current_task
+from holdfast.runtime.child.context import current_task
 
 app = Holdfast("sqlite:///:memory:")
 

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from holdfast import Holdfast
-from holdfast.runtime.context import current_task
+from holdfast.runtime.child.context import current_task
 
 app = Holdfast()
 

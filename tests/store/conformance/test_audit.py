@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Change, Crashed, decide
-from holdfast.core.policy import Policy
 from holdfast.core.status import TaskStatus
-from holdfast.store import inspect, leases
-from holdfast.store.leases import Abandoned
+from holdfast.store.verbs import inspect, leases
+from holdfast.store.verbs.leases import Abandoned
 from tests.support.stores import Lab
 from tests.support.verbs import submission
 
@@ -42,7 +42,7 @@ def test_a_task_that_waits_for_nothing_runs(lab: Lab) -> None:
 
 
 def test_the_walk_goes_on_where_a_page_ended(lab: Lab) -> None:
-    from holdfast.store.submit import submit
+    from holdfast.store.verbs.submit import submit
 
     lab.run(submit([submission() for _ in range(5)]))
     first = lab.run(leases.audit(page=3))

@@ -13,14 +13,14 @@ from holdfast.core.ending import (
     SnoozeAsked,
     StoppedByShutdown,
 )
-from holdfast.core.failure import decode_error
 from holdfast.core.identity import new_id
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.outcome import Change, decide
-from holdfast.core.policy import Policy
+from holdfast.core.payload.failure import decode_error
 from holdfast.core.records import LOST, Answer
-from holdfast.core.retry import Retry
 from holdfast.core.status import AttemptOutcome, TaskStatus
-from holdfast.store import cancel, claims, leases, operate
+from holdfast.store.verbs import cancel, claims, leases, operate
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM, ENDED, LEASE_US
 

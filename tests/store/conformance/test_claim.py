@@ -11,12 +11,13 @@ from holdfast.core.ending import Failed
 from holdfast.core.errors import StoreError
 from holdfast.core.identity import new_id
 from holdfast.core.lifecycle import Verb
+from holdfast.core.options.policy import BY_NAME, Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.outcome import Change
-from holdfast.core.policy import BY_NAME, Policy
 from holdfast.core.records import LOST, Answer, ClaimedTask, Position
-from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
-from holdfast.store import claims, leases, queues, rows, timing
+from holdfast.store import rows
+from holdfast.store.verbs import claims, leases, queues, timing
 from tests.support.locks import locked_rows
 from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs
 from tests.support.verbs import (

@@ -8,13 +8,13 @@ import pytest
 
 from holdfast.core.ending import Crashed
 from holdfast.core.errors import HoldfastError, TaskNotFound
-from holdfast.core.failure import decode_error
 from holdfast.core.identity import new_id
+from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import decide
-from holdfast.core.policy import Policy
+from holdfast.core.payload.failure import decode_error
 from holdfast.core.records import Edge, On, Submission, SubmitAnswer
 from holdfast.core.status import TaskStatus
-from holdfast.store import dependents, finish, leases, operate, timing
+from holdfast.store.verbs import dependents, finish, leases, operate, timing
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import ENDED, LEASE_US, PID, Case, step, submission
 

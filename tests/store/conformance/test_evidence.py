@@ -7,8 +7,8 @@ import os
 from holdfast.core.identity import new_id
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
-from holdfast.store import evidence
-from holdfast.store.evidence import LogPart, TaskNote
+from holdfast.store.verbs import evidence
+from holdfast.store.verbs.evidence import LogPart, TaskNote
 from tests.support.stores import Lab
 from tests.support.verbs import new_token
 

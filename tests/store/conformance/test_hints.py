@@ -13,12 +13,13 @@ import pytest
 
 from holdfast.core.ending import Crashed, Failed, NotBegun, StoppedByShutdown
 from holdfast.core.identity import new_id
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.outcome import Change, decide
-from holdfast.core.policy import Policy
-from holdfast.core.retry import Retry
-from holdfast.store import dependents, leases, operate, queues, statement, timing
-from holdfast.store.leases import Abandoned
+from holdfast.store import statement
 from holdfast.store.op import ENDED, Channel, Op, Statement, Steps, paused
+from holdfast.store.verbs import dependents, leases, operate, queues, timing
+from holdfast.store.verbs.leases import Abandoned
 from tests.support.stores import SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM, LEASE_US, step
 

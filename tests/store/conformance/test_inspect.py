@@ -8,10 +8,10 @@ import pytest
 
 from holdfast.core.ending import Failed
 from holdfast.core.identity import new_id
-from holdfast.core.policy import Policy
+from holdfast.core.options.policy import Policy
 from holdfast.core.records import TaskFilter
 from holdfast.core.status import TaskStatus
-from holdfast.store import inspect, operate
+from holdfast.store.verbs import inspect, operate
 from tests.support.stores import MORNING, SECOND, Lab
 from tests.support.verbs import BOOM
 

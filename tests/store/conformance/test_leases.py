@@ -7,12 +7,13 @@ import logging
 import pytest
 
 from holdfast.core.ending import Crashed, Failed
+from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Change, decide
-from holdfast.core.policy import Policy
 from holdfast.core.records import LOST, Answer
 from holdfast.core.status import AttemptOutcome, TaskStatus
-from holdfast.store import leases, rows
-from holdfast.store.leases import Abandoned, Recovery
+from holdfast.store import rows
+from holdfast.store.verbs import leases
+from holdfast.store.verbs.leases import Abandoned, Recovery
 from tests.support.locks import locked_rows
 from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs
 from tests.support.verbs import BOOM, HOST, LEASE_US, PID, WORKER, new_token

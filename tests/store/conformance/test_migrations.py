@@ -16,12 +16,13 @@ import pytest
 
 from holdfast.core.errors import SchemaMismatch, StoreError
 from holdfast.core.identity import new_id
-from holdfast.store import inspect, migrate, submit
+from holdfast.store import migrate
 from holdfast.store.migrate import Migration
 from holdfast.store.open import connect, open_store, schema_status, upgrade_schema
 from holdfast.store.protocol import Store
 from holdfast.store.settings import StoreSettings, parse_url
 from holdfast.store.statement import TABLES
+from holdfast.store.verbs import inspect, submit
 from tests.support.postgres import PostgresServer
 from tests.support.verbs import submission
 

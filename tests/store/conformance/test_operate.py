@@ -7,12 +7,12 @@ import pytest
 from holdfast.core.ending import CancelAcknowledged, Crashed, Failed
 from holdfast.core.errors import UpstreamEnded
 from holdfast.core.identity import new_id
-from holdfast.core.policy import Policy
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.records import Edge
-from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
-from holdfast.store import leases, operate
 from holdfast.store.op import At
+from holdfast.store.verbs import leases, operate
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM, ENDED, Case, step
 

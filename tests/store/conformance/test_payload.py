@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.ending import Failed
-from holdfast.core.failure import decode_error
-from holdfast.core.payload import encode_value
+from holdfast.core.payload.codec import encode_value
+from holdfast.core.payload.failure import decode_error
 from holdfast.core.result import TaskError
-from holdfast.store import finish, inspect
+from holdfast.store.verbs import finish, inspect
 from tests.support.stores import Lab
 
 TEXTS = {

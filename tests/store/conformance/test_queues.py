@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.core.records import QueueRecord
 from holdfast.core.status import TaskStatus
-from holdfast.store import queues
+from holdfast.store.verbs import queues
 from tests.support.stores import MORNING, SECOND, Lab
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.status import TaskStatus
-from holdfast.store import timing
+from holdfast.store.verbs import timing
 from tests.support.stores import MORNING, Lab, on_each_engine
 
 

@@ -7,8 +7,8 @@ import pytest
 from holdfast.core.identity import new_id
 from holdfast.core.records import WorkerState
 from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
-from holdfast.store import retention, workers
 from holdfast.store.op import At
+from holdfast.store.verbs import retention, workers
 from tests.support.locks import locked_rows
 from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs, on_each_engine
 

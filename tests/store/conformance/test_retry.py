@@ -8,12 +8,12 @@ import pytest
 
 from holdfast.core.ending import Crashed, Failed, NotBegun, RetryAsked, SnoozeAsked
 from holdfast.core.lifecycle import Verb
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.outcome import Change
-from holdfast.core.policy import Policy
 from holdfast.core.records import Answer
-from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
-from holdfast.store import operate, timing
+from holdfast.store.verbs import operate, timing
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM
 

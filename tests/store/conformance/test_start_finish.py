@@ -6,14 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.core.ending import Crashed, Failed, NotBegun, Outcome, SnoozeAsked, TimedOut
-from holdfast.core.failure import decode_error
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.outcome import decide
-from holdfast.core.policy import Policy
+from holdfast.core.payload.failure import decode_error
 from holdfast.core.records import BUSY, LOST, Answer, ClaimedTask, Landing, Usage
 from holdfast.core.result import TaskError
-from holdfast.core.retry import Retry
 from holdfast.core.status import AttemptOutcome, TaskStatus
-from holdfast.store import claims, finish, inspect, timing
+from holdfast.store.verbs import claims, finish, inspect, timing
 from tests.support.locks import locked_rows
 from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs
 from tests.support.verbs import BOOM, HOST, PID, PROCESS, WORKER

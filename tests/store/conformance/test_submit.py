@@ -10,8 +10,8 @@ from holdfast.core.errors import StoreError
 from holdfast.core.identity import new_id
 from holdfast.core.records import Edge, Submission, SubmitAnswer
 from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
-from holdfast.store.inspect import tasks_by_id
-from holdfast.store.submit import submit
+from holdfast.store.verbs.inspect import tasks_by_id
+from holdfast.store.verbs.submit import submit
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import submission
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.failure import decode_error
 from holdfast.core.identity import new_id
+from holdfast.core.payload.failure import decode_error
 from holdfast.core.status import TaskStatus
-from holdfast.store import claims, timing
+from holdfast.store.verbs import claims, timing
 from tests.support.locks import locked_rows
 from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs, on_each_engine
 

@@ -9,11 +9,11 @@ import pytest
 from holdfast.core.ending import Failed
 from holdfast.core.errors import UniqueConflict
 from holdfast.core.identity import new_id
-from holdfast.core.policy import Policy
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.records import OnConflict, SubmitAnswer, Submitted
-from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
-from holdfast.store import operate
+from holdfast.store.verbs import operate
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM, ENDED, LIVE, submission
 

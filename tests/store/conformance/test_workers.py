@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.records import WorkerRecord, WorkerState
-from holdfast.store import stats, workers
 from holdfast.store.op import At
-from holdfast.store.stats import Minute, Tally
+from holdfast.store.verbs import stats, workers
+from holdfast.store.verbs.stats import Minute, Tally
 from tests.support.stores import MORNING, SECOND, Lab
 
 MINUTE = 60 * SECOND

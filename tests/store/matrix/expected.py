@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 from holdfast.core.lifecycle import Verb
 from holdfast.core.records import AttemptRecord, TaskRecord
 from holdfast.core.status import AttemptOutcome, TaskStatus
-from holdfast.store.endings import CANCELLED, DROPPED, EXPIRED, UPSTREAM_FAILED, StoreEnding
+from holdfast.store.verbs.store_endings import (
+    CANCELLED,
+    DROPPED,
+    EXPIRED,
+    UPSTREAM_FAILED,
+    StoreEnding,
+)
 from tests.store.matrix.ways import HOUR, NEW_WORKER, REPLACEMENT, RESULT, Way
 from tests.support.verbs import HOST, PID, PROCESS, WORKER
 

@@ -16,8 +16,8 @@ from holdfast.core.identity import new_id
 from holdfast.core.lifecycle import TRANSITIONS, Verb, legal, targets
 from holdfast.core.records import LOST, Answer, Landing
 from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
-from holdfast.store import inspect, operate
 from holdfast.store.op import Row
+from holdfast.store.verbs import inspect, operate
 from tests.store.matrix.expected import IN_FLIGHT, MAY_EXPIRE, Deed, attempt_after, task_after
 from tests.store.matrix.ways import FIELDS, PARENT, WAYS, WORKFLOW, Way
 from tests.support.stores import Lab, on_each_engine

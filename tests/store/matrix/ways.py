@@ -21,12 +21,13 @@ from holdfast.core.ending import (
 )
 from holdfast.core.identity import new_id
 from holdfast.core.lifecycle import TRANSITIONS, Verb
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.outcome import Change, decide
-from holdfast.core.policy import Policy
 from holdfast.core.records import Edge, Landing, Submission, SubmitAnswer
-from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
-from holdfast.store import (
+from holdfast.store.op import Mode, Op, Statement, Steps, Uuids
+from holdfast.store.verbs import (
     cancel,
     claims,
     dependents,
@@ -36,8 +37,7 @@ from holdfast.store import (
     retention,
     timing,
 )
-from holdfast.store.endings import UPSTREAM_FAILED
-from holdfast.store.op import Mode, Op, Statement, Steps, Uuids
+from holdfast.store.verbs.store_endings import UPSTREAM_FAILED
 from tests.support.stores import MORNING, SECOND, Lab
 from tests.support.verbs import BOOM, HOST, PID, PROCESS, WORKER, Case, submission
 

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.core.ending import Failed
+from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import decide
-from holdfast.core.policy import Policy
 from holdfast.core.records import HEAD
 from holdfast.core.result import TaskError
-from holdfast.store import (
+from holdfast.store.op import Key, Op, Row, Statement, drive
+from holdfast.store.verbs import (
     cancel,
     claims,
     evidence,
@@ -26,7 +27,6 @@ from holdfast.store import (
     retention,
     timing,
 )
-from holdfast.store.op import Key, Op, Row, Statement, drive
 
 TOKEN = bytes(range(16))
 BOOM = TaskError("X", "boom")

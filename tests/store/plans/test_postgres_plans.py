@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from psycopg.adapt import PyFormat, Transformer
 
-from holdfast.store import inspect
 from holdfast.store.op import At, Statement, Texts
 from holdfast.store.open import open_store
 from holdfast.store.postgres.binding import Binder
 from holdfast.store.postgres.connection import Opener, OwnConnection
 from holdfast.store.settings import parse_url
 from holdfast.store.statement import text
+from holdfast.store.verbs import inspect
 from tests.store.plans import filled
 from tests.store.plans.asked import record, statements
 from tests.support.postgres import PostgresServer

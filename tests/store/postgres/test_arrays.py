@@ -14,7 +14,7 @@ from psycopg.adapt import PyFormat, Transformer
 
 from holdfast.store.op import Column
 from holdfast.store.postgres import arrays
-from holdfast.store.postgres.adapt import NeutralCursor
+from holdfast.store.postgres.value_adapters import NeutralCursor
 
 ID = bytes(range(16))
 OTHER = bytes(range(16, 32))

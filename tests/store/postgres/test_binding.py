@@ -22,8 +22,8 @@ from holdfast.store.op import (
     Texts,
     Uuids,
 )
-from holdfast.store.postgres.adapt import Jsonb, NeutralCursor
 from holdfast.store.postgres.binding import Binder
+from holdfast.store.postgres.value_adapters import Jsonb, NeutralCursor
 
 ID = bytes(range(16))
 OTHER = bytes(range(16, 32))

@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 
 from holdfast.core.records import Answer
-from holdfast.store import claims, finish
 from holdfast.store.open import open_store
 from holdfast.store.settings import parse_url
+from holdfast.store.verbs import claims, finish
 from tests.support.verbs import HOST, KNOWN, LEASE_US, PROCESS, QUEUE, new_token
 
 BATCH = 50

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.policy import Policy
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.records import LOST, Answer, Landing
-from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
-from holdfast.store import leases
+from holdfast.store.verbs import leases
 from tests.model.outcomes import KINDS, change_for
 from tests.store.races.actor import Hand
 from tests.store.races.stage import Scene, Stage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.core.records import Answer
 from holdfast.core.status import TaskStatus
-from holdfast.store import claims, operate, queues, timing
+from holdfast.store.verbs import claims, operate, queues, timing
 from tests.store.races.actor import Hand
 from tests.store.races.stage import Scene, Stage
 from tests.support.stores import SECOND, Lab

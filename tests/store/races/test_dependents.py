@@ -12,12 +12,12 @@ import pytest
 
 from holdfast.core.ending import Crashed
 from holdfast.core.identity import new_id
+from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import decide
-from holdfast.core.policy import Policy
 from holdfast.core.records import Answer, ClaimedTask, SubmitAnswer
 from holdfast.core.status import TaskStatus
-from holdfast.store import cancel, dependents, finish, leases, operate, timing
 from holdfast.store.op import Op
+from holdfast.store.verbs import cancel, dependents, finish, leases, operate, timing
 from tests.model.outcomes import change_for
 from tests.store.races.actor import Hand, Script
 from tests.store.races.stage import Scene, Stage

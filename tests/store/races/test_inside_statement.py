@@ -14,12 +14,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.outcome import Change
-from holdfast.core.policy import Policy
 from holdfast.core.records import LOST, Answer
-from holdfast.core.retry import Retry
 from holdfast.core.status import TaskStatus
-from holdfast.store import leases, operate, queues, retention, timing
+from holdfast.store.verbs import leases, operate, queues, retention, timing
 from tests.model.outcomes import change_for
 from tests.store.races.actor import Hand, Script
 from tests.store.races.stage import Stage, Texts

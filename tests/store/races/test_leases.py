@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Change
-from holdfast.core.policy import Policy
 from holdfast.core.records import Answer
 from holdfast.core.status import TaskStatus
-from holdfast.store import leases
+from holdfast.store.verbs import leases
 from tests.model.outcomes import change_for
 from tests.store.races.actor import Hand
 from tests.store.races.stage import Scene, Stage

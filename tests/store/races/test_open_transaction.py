@@ -14,12 +14,12 @@ import psycopg
 import pytest
 
 from holdfast.core.identity import new_id
+from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Change
-from holdfast.core.policy import Policy
 from holdfast.core.records import BUSY, Answer, ClaimedTask, Landing
 from holdfast.core.status import TaskStatus
-from holdfast.store import finish, leases, retention, submit, timing
-from holdfast.store.postgres import foreign
+from holdfast.store.callers import postgres_connection
+from holdfast.store.verbs import finish, leases, retention, submit, timing
 from tests.model.outcomes import change_for
 from tests.support.stores import Kind, Lab, Labs
 from tests.support.verbs import LEASE_US, PID, WORKER, step
@@ -57,7 +57,7 @@ def complete_in(lab: Lab, user: psycopg.Connection[Any], task: ClaimedTask) -> A
     """The task's code ends its own task, in its transaction with its own writes."""
     done = finish.Completion(task.key, task.token, "1", PID)
     op = finish.complete([done])
-    return foreign.run_on(user, op, lab.store.settings.schema)[task.key].answer
+    return postgres_connection.run_on(user, op, lab.store.settings.schema)[task.key].answer
 
 
 @pytest.mark.parametrize("ending", ["commit", "rollback"])
@@ -126,7 +126,7 @@ def test_a_step_whose_child_is_held(lab: Lab, user: psycopg.Connection[Any]) -> 
     lab.submit(first, second)
     task = lab.started(lab.claim().tasks[0])
     third = step(workflow, second.id)
-    foreign.run_on(user, submit.submit([third]), lab.store.settings.schema)
+    postgres_connection.run_on(user, submit.submit([third]), lab.store.settings.schema)
 
     done = finish.Completion(task.key, task.token, "1", PID, in_workflow=True)
     ended = finish.Ending(task.key, task.token, change_for("fail", task, Policy()), PID, WORKER)

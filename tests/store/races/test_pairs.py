@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
 from holdfast.core.outcome import Change
-from holdfast.core.policy import Policy
 from holdfast.core.records import ClaimedTask
-from holdfast.core.retry import Retry
-from holdfast.store import leases, operate, retention, timing
+from holdfast.store.verbs import leases, operate, retention, timing
 from tests.model.outcomes import change_for
 from tests.model.side import Side, Tables, difference
 from tests.store.races.actor import Hand, Script

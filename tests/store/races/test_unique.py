@@ -7,7 +7,7 @@ import pytest
 from holdfast.core.errors import UniqueConflict
 from holdfast.core.records import ClaimedTask, Submission, SubmitAnswer, Submitted
 from holdfast.core.status import TaskStatus
-from holdfast.store import operate, retention
+from holdfast.store.verbs import operate, retention
 from tests.store.races.actor import Hand
 from tests.store.races.stage import Scene, Stage
 from tests.support.stores import Lab

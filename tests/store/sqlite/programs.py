@@ -17,8 +17,8 @@ import apsw
 from holdfast.core.errors import HoldfastError, StoreUnavailable
 from holdfast.store.op import Channel
 from holdfast.store.settings import parse_url
-from holdfast.store.sqlite import turnstile
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.sqlite.turns import turnstile
 from tests.store.sqlite import verbs
 
 NOBODY = 65534

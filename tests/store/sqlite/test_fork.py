@@ -14,7 +14,8 @@ import pytest
 from holdfast.core.errors import StoreError
 from holdfast.store.op import Channel
 from holdfast.store.settings import SqliteDriver
-from holdfast.store.sqlite import connections, forks, library
+from holdfast.store.sqlite import connections, fork
+from holdfast.store.sqlite.drivers import one_library
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
@@ -59,8 +60,8 @@ def test_nothing_is_open_while_the_process_forks(
     with store.listen(Channel.READY) as listener:
         store.run(verbs.count())
         listener.wait(0)
-        file = library.identity(store.path)
-        assert library._is_open(file)
+        file = one_library.identity(store.path)
+        assert one_library._is_open(file)
         seen: list[bool] = []
 
         class Witness:
@@ -68,11 +69,11 @@ def test_nothing_is_open_while_the_process_forks(
 
             def after_fork(self, *, in_child: bool) -> None:
                 if in_child:
-                    os._exit(int(library._is_open(file)))
+                    os._exit(int(one_library._is_open(file)))
 
         # Last to join, so asked in the child before anything is opened again.
         witness = Witness()
-        forks.join(witness)
+        fork.join(witness)
         pid = os.fork()
         seen.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1)
         del witness
@@ -195,7 +196,7 @@ def test_a_fork_without_hooks_is_noticed(
 ) -> None:
     store.run(verbs.put("x"))
     # As if the fork had been made by a C library: no hook has run, but the process is another.
-    monkeypatch.setattr(forks, "_pid", -1)
+    monkeypatch.setattr(fork, "_pid", -1)
 
     with pytest.raises(StoreError, match="forked while its parent was using"):
         store.run(verbs.put("y"))

@@ -15,7 +15,7 @@ from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.store.op import Mode, Op, Steps
 from holdfast.store.settings import SqliteDriver
 from holdfast.store.sqlite import connections
-from holdfast.store.sqlite.fault import ConstraintViolated
+from holdfast.store.sqlite.faults import ConstraintViolated
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
@@ -380,7 +380,7 @@ def test_under_load_the_wal_stays_small(store: SqliteStore, start: Start) -> Non
 def test_a_library_with_the_bug_never_checkpoints(
     make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.store.sqlite.driver.is_vulnerable", lambda version: True)
+    monkeypatch.setattr("holdfast.store.sqlite.drivers.driver.is_vulnerable", lambda version: True)
     monkeypatch.setattr("holdfast.store.sqlite.store.is_vulnerable", lambda version: True)
     store = make_store(driver="sqlite3")
     store.run(verbs.make())

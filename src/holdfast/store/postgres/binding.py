@@ -28,7 +28,7 @@ from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from holdfast.core.payload import to_json
+from holdfast.core.payload.codec import to_json
 from holdfast.store import statement
 from holdfast.store.op import (
     At,
@@ -44,9 +44,9 @@ from holdfast.store.op import (
     Uuids,
 )
 from holdfast.store.postgres import arrays
-from holdfast.store.postgres.adapt import Jsonb
 from holdfast.store.postgres.arrays import BinaryArray, Encoder
-from holdfast.store.postgres.hint import channel_name
+from holdfast.store.postgres.hints import channel_name
+from holdfast.store.postgres.value_adapters import Jsonb
 
 _PLACEHOLDER = re.compile(r"%%|%\(([a-z_]+)\)s")
 _TABLE = re.compile(

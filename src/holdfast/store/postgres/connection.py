@@ -25,8 +25,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 
 from holdfast.core.errors import ConfigError
-from holdfast.store.postgres.adapt import NeutralCursor
 from holdfast.store.postgres.faults import ServerSilent, malformed, translate, translate_connect
+from holdfast.store.postgres.value_adapters import NeutralCursor
 from holdfast.store.settings import StoreSettings
 
 OLDEST_SERVER = 130_000

@@ -21,7 +21,7 @@ from holdfast.store.postgres import arrays
 from holdfast.store.postgres.binding import Binder
 from holdfast.store.postgres.connection import Opener, OwnConnection
 from holdfast.store.postgres.faults import is_conflict
-from holdfast.store.postgres.hint import Limiter, Note
+from holdfast.store.postgres.hints import Limiter, Note
 from holdfast.store.postgres.listener import PollListener, PostgresListener
 from holdfast.store.postgres.pool import Pool
 from holdfast.store.postgres.schema import on_schema

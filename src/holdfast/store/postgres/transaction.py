@@ -24,10 +24,10 @@ import psycopg
 from holdfast.core.errors import HoldfastError
 from holdfast.store.op import Channel, Mode, Op, Rows, Statement
 from holdfast.store.postgres import faults
-from holdfast.store.postgres.adapt import NeutralCursor
 from holdfast.store.postgres.binding import Binder, Query
 from holdfast.store.postgres.connection import OwnConnection
-from holdfast.store.postgres.hint import Limiter
+from holdfast.store.postgres.hints import Limiter
+from holdfast.store.postgres.value_adapters import NeutralCursor
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from holdfast.store.sqlite import forks
-from holdfast.store.sqlite.driver import Connection
+from holdfast.store.sqlite import fork
+from holdfast.store.sqlite.drivers.driver import Connection
 
 _SECOND = 1_000_000
 _WORTH_A_WARNING = 60 * _SECOND
@@ -41,7 +41,7 @@ class Clock:
         self._stored = -_SECOND
         self._has_place = False
         self._warned = False
-        forks.join(self)
+        fork.join(self)
 
     def now(self) -> int:
         read = self._machine()

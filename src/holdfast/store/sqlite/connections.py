@@ -22,8 +22,9 @@ from time import monotonic, time_ns
 
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.store.settings import SqliteDriver, StoreSettings
-from holdfast.store.sqlite import fault, forks, guard, library
-from holdfast.store.sqlite.driver import Connection, Driver, load, warn_if_vulnerable
+from holdfast.store.sqlite import database_file, faults, fork
+from holdfast.store.sqlite.drivers import one_library
+from holdfast.store.sqlite.drivers.driver import Connection, Driver, load, warn_if_vulnerable
 
 _LOOK_SECONDS = 0.5
 _FORK_PATIENCE = 10.0
@@ -40,11 +41,11 @@ class Connections:
     def __init__(self, settings: StoreSettings, path: str) -> None:
         self._settings = settings
         self._path = path
-        self._in_memory = path == fault.MEMORY
+        self._in_memory = path == faults.MEMORY
         self._limit = max(1, settings.max_connections - 1)
         self._driver: Driver | None = None
-        self._file: library.Identity | None = None
-        self._files: dict[Connection, library.Identity] = {}
+        self._file: one_library.Identity | None = None
+        self._files: dict[Connection, one_library.Identity] = {}
         self._looked = 0.0
         self._make_lock()
         self._inside: set[int] = set()
@@ -60,7 +61,7 @@ class Connections:
         self._watchers = 0
         self._wal: tuple[int, int, int] | None = None
         self._version: object = None
-        forks.join(self)
+        fork.join(self)
 
     @property
     def driver(self) -> Driver:
@@ -68,10 +69,10 @@ class Connections:
         if self._driver is None:
             wanted = self._settings.driver
             name: SqliteDriver = (
-                (wanted or "apsw") if self._in_memory else library.choose(self._path, wanted)
+                (wanted or "apsw") if self._in_memory else one_library.choose(self._path, wanted)
             )
             driver = load(name)
-            guard.check_library(driver)
+            database_file.check_library(driver)
             self._driver = driver
         return self._driver
 
@@ -276,7 +277,7 @@ class Connections:
     def _look(self) -> None:
         """Notice, twice a second, that the file is not the one that was opened."""
         try:
-            found = library.identity(self._path)
+            found = one_library.identity(self._path)
         except OSError as error:
             raise StoreUnavailable(
                 f"{self._path} has vanished while this process had it open ({error.strerror}): "
@@ -303,13 +304,13 @@ class Connections:
         if self._in_memory:
             return driver.open(self._path, 0.0)
         try:
-            file = library.enlist(self._path, driver.library)
+            file = one_library.enlist(self._path, driver.library)
         except OSError as error:
-            raise StoreUnavailable(fault.cannot_open(self._path)) from error
+            raise StoreUnavailable(faults.cannot_open(self._path)) from error
         try:
             connection = driver.open(self._path, self._settings.lock_timeout)
         except BaseException:
-            library.discharge(file)
+            one_library.discharge(file)
             raise
         self._files[connection] = file
         self._file = self._file or file
@@ -357,7 +358,7 @@ class Connections:
             _ABANDONED.append(connection)
             return
         if file is not None:
-            library.discharge(file)
+            one_library.discharge(file)
 
 
 # Connections that must not be closed; kept so that their destructors do not close them either.

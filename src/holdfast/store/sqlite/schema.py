@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.store.migrate import Applied, Migration
-from holdfast.store.sqlite.driver import Connection
+from holdfast.store.sqlite.drivers.driver import Connection
 
 _TABLES = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' "

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from holdfast.store.op import EVERY, Hint, Rows, Statement, Table
 from holdfast.store.sqlite.binding import RETURNING, Binder, Call
-from holdfast.store.sqlite.driver import Connection
+from holdfast.store.sqlite.drivers.driver import Connection
 
 
 class Session:

@@ -21,15 +21,17 @@ from holdfast.store import statement
 from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import EVERY, Channel, Hint, Mode, Op, Rows, Statement, drive
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
-from holdfast.store.sqlite import doorbell, fault, forks, guard, turnstile
+from holdfast.store.sqlite import database_file, faults, fork
 from holdfast.store.sqlite.binding import Binder, Call
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.connections import Connections
-from holdfast.store.sqlite.driver import Connection, is_vulnerable
-from holdfast.store.sqlite.listener import Listener
-from holdfast.store.sqlite.outsider import Patience
+from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable
+from holdfast.store.sqlite.hints import doorbell
+from holdfast.store.sqlite.hints.listener import Listener
 from holdfast.store.sqlite.schema import SqliteSchema
 from holdfast.store.sqlite.session import Session
+from holdfast.store.sqlite.turns import turnstile
+from holdfast.store.sqlite.turns.busy_wait import Patience
 
 T = TypeVar("T")
 
@@ -66,7 +68,7 @@ class SqliteStore:
     ) -> None:
         self._settings = settings
         self._in_memory = settings.in_memory
-        self.path = fault.MEMORY if settings.in_memory else guard.resolve(settings)
+        self.path = faults.MEMORY if settings.in_memory else database_file.resolve(settings)
         self._binder = Binder(texts or statement.texts)
         self.clock = Clock(settings.clock)
         self._connections = Connections(settings, self.path)
@@ -233,15 +235,15 @@ class SqliteStore:
 
     def _open(self) -> None:
         """Check the place, make the file if it is new, put it into WAL mode. Once."""
-        forks.settle()
+        fork.settle()
         if self._is_open:
             # Whoever takes a connection hears whether the store is still usable.
             return
         self._connections.check_usable()
         if not self._in_memory:
             allowed = self._settings.allow_network_filesystem
-            guard.check_place(self.path, allow_network=allowed)
-            guard.create(self.path)
+            database_file.check_place(self.path, allow_network=allowed)
+            database_file.create(self.path)
         timeout = self._settings.lock_timeout
         self._turns.enter(timeout)
         try:
@@ -249,7 +251,7 @@ class SqliteStore:
             while not self._is_open:
                 try:
                     self._adopt()
-                except fault.Busy:
+                except faults.Busy:
                     patience.wait()
         finally:
             self._turns.leave()
@@ -257,7 +259,7 @@ class SqliteStore:
     def _adopt(self) -> None:
         connection = self._connections.take_writer()
         try:
-            guard.adopt(connection, self.path)
+            database_file.adopt(connection, self.path)
             self.clock.recall(connection)
             self._is_open = True
         finally:
@@ -284,7 +286,7 @@ class SqliteStore:
         while True:
             try:
                 done = attempt()
-            except fault.Busy:
+            except faults.Busy:
                 done = None
             if done is not None:
                 return done
@@ -302,14 +304,14 @@ class SqliteStore:
         return connection if begun else None
 
     def _transact(self, connection: Connection, work: Work[T]) -> T:
-        process = forks.this_process()
+        process = fork.this_process()
         try:
             now = self.clock.begin(connection)
             before = connection.total_changes
             value = work(Session(connection, self._binder, now), connection)
             if connection.total_changes != before:
                 self.clock.end(connection, now)
-            if process != forks.settle():
+            if process != fork.settle():
                 raise StoreError("the process was forked inside a transaction; it is the parent's")
             connection.commit()
         except BaseException:

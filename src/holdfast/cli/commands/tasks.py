@@ -1,0 +1,258 @@
+"""`holdfast tasks`: look at tasks, send them, and steer them.
+
+Owns the arguments of these commands; what they do is the store's and the client's, what they
+show is in the modules beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import click
+
+from holdfast.cli import bulk_action
+from holdfast.cli.ask_stack import stack_of
+from holdfast.cli.render import times
+from holdfast.cli.render.task_detail import Dossier, show_task
+from holdfast.cli.render.task_list import show_tasks
+from holdfast.cli.render.task_log import show_log
+from holdfast.cli.selection import Selection, Where, after, filters, limit, listed, selects
+from holdfast.cli.session import Session, operates
+from holdfast.client.explain import explain
+from holdfast.client.info import Attempt
+from holdfast.client.registry import Registry
+from holdfast.client.sending.dispatch import Dispatch
+from holdfast.client.sending.send_options import PLAIN, CallOptions, choose
+from holdfast.core.errors import PayloadError
+from holdfast.core.options.unique import Unique
+from holdfast.core.payload.codec import decode
+from holdfast.store.verbs.inspect import attempts, dependencies
+
+the_task = click.argument("task", metavar="ID")
+
+
+def _json(kind: type, what: str) -> Callable[[click.Context, click.Parameter, str], Any]:
+    """The callback of an option that takes JSON of one kind."""
+
+    def read(ctx: click.Context, param: click.Parameter, value: str) -> Any:
+        try:
+            return decode(value, kind)
+        except PayloadError as error:
+            raise click.BadParameter(f"{value!r:.100} is not {what}: {error}", ctx, param) from None
+
+    return read
+
+
+@click.group("tasks")
+def tasks() -> None:
+    """Look at tasks, send them, and steer them."""
+
+
+@tasks.command("list")
+@filters()
+@limit
+@after
+@operates()
+def list_(session: Session, where: Where, limit: int, after: str | None) -> None:
+    """List tasks, the newest first."""
+    start = None if after is None else session.task_id(after)
+    found, rest = listed(session, where, limit=limit, after=start)
+    show_tasks(session.screen, found, rest, session.now())
+
+
+@tasks.command()
+@the_task
+@click.option("--full", is_flag=True, help="Cut nothing.")
+@operates()
+def show(session: Session, task: str, full: bool) -> None:
+    """Show everything about a task: where it stands, why, what happens next."""
+    found = session.task_id(task)
+    info = session.control.tasks.show(found)
+    made = [Attempt.of(each) for each in session.run(partial(attempts, found.bytes))]
+    edges = session.run(partial(dependencies, found.bytes))
+    why = session.run(partial(explain, found.bytes))
+    show_task(session.screen, Dossier(info, made, edges, why, session.now()), full=full)
+
+
+@tasks.command()
+@click.argument("name")
+@click.option(
+    "--args",
+    metavar="JSON",
+    default="[]",
+    callback=_json(list, "a JSON list"),
+    help="A list: '[1, \"a\"]'.",
+)
+@click.option(
+    "--kwargs",
+    metavar="JSON",
+    default="{}",
+    callback=_json(dict[str, Any], "a JSON object"),
+    help="An object: '{\"a\": 1}'.",
+)
+@click.option("--version", type=int, help="Of the task; default 1.")
+@click.option("--queue", help="Default: default.")
+@click.option("--priority", type=int, help="1 (first) to 100 (last); default 50.")
+@times.delay
+@click.option("--good-until", metavar="TIME", callback=times.given, help="Expire it then.")
+@click.option("--unique-key", metavar="KEY", help="Only if no live task has this key.")
+@click.option("--tag", "tags", multiple=True, help="Several times for several.")
+@click.option("--id", "id_", metavar="UUID", help="Under this id: repeating it is harmless.")
+@operates(creates=True)
+def send(
+    session: Session,
+    name: str,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    version: int | None,
+    **given: Any,
+) -> None:
+    """Send a task by its name, and print its id.
+
+    Its code is not here, so what its definition says of retries and the like does not apply:
+    it is sent with the defaults.
+    """
+    choice = choose(PLAIN, **_call_options(session, **given))
+    dispatch = Dispatch(session.access, Registry())
+    call = dispatch.prepare(dispatch.form_of(name, version, choice), args, kwargs)
+    handle = dispatch.send(call)
+    if session.screen.as_json:
+        session.screen.document({"id": handle.id, "created": handle.created})
+        return
+    session.screen.line(str(handle.id))
+    if not handle.created:
+        session.screen.remark("nothing was sent: this task exists and has that id or unique key")
+
+
+def _call_options(
+    session: Session,
+    *,
+    queue: str | None,
+    priority: int | None,
+    delay: times.Given | None,
+    good_until: times.Given | None,
+    unique_key: str | None,
+    tags: tuple[str, ...],
+    id_: str | None,
+) -> CallOptions:
+    options: CallOptions = {"tags": tags}
+    if queue is not None:
+        options["queue"] = queue
+    if priority is not None:
+        options["priority"] = priority
+    if isinstance(delay, datetime):
+        options["run_at"] = delay
+    elif delay is not None:
+        options["delay"] = delay
+    if good_until is not None:
+        options["good_until"] = times.after(good_until, session.now())
+    if unique_key is not None:
+        options["unique"] = Unique(unique_key)
+    if id_ is not None:
+        options["id"] = id_
+    return options
+
+
+@tasks.command()
+@selects()
+@operates()
+def cancel(session: Session, selection: Selection) -> None:
+    """Cancel tasks: those that wait end at once, those that run are asked to."""
+    found = selection.resolve(session, "cancel", bulk_action.CANCELLABLE)
+    bulk_action.perform(session, bulk_action.cancel, found)
+
+
+@tasks.command()
+@selects()
+@click.option("--keep-retries", is_flag=True, help="Do not give the retries anew.")
+@click.option("--fresh", is_flag=True, help="Forget the checkpoints.")
+@times.delay
+@operates()
+def resubmit(
+    session: Session,
+    selection: Selection,
+    keep_retries: bool,
+    fresh: bool,
+    delay: times.Given | None,
+) -> None:
+    """Let tasks that ended without a value run again."""
+    found = selection.resolve(session, "resubmit", bulk_action.RESUBMITTABLE)
+    at = None if delay is None else times.after(delay, session.now())
+    apply = partial(bulk_action.resubmit, keep_retries=keep_retries, fresh=fresh, run_at=at)
+    bulk_action.perform(session, apply, found)
+
+
+@tasks.command()
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@times.delay
+@click.option("--now", "at_once", is_flag=True, help="Do not wait any longer.")
+@click.option("--queue", help="Move it there.")
+@click.option("--priority", type=int, help="1 (first) to 100 (last).")
+@operates()
+def reschedule(
+    session: Session,
+    ids: tuple[str, ...],
+    delay: times.Given | None,
+    at_once: bool,
+    queue: str | None,
+    priority: int | None,
+) -> None:
+    """Change the time, queue or priority of tasks that wait."""
+    if at_once and delay is not None:
+        raise click.UsageError("give --delay or --now, not both")
+    found = [session.task_id(typed) for typed in ids]
+    apply = partial(
+        bulk_action.reschedule, when=0 if at_once else delay, queue=queue, priority=priority
+    )
+    bulk_action.perform(session, apply, found)
+
+
+@tasks.command()
+@selects()
+@operates()
+def delete(session: Session, selection: Selection) -> None:
+    """Delete tasks that have ended, with their attempts and logs."""
+    found = selection.resolve(session, "delete", bulk_action.DELETABLE)
+    bulk_action.perform(session, bulk_action.delete, found)
+
+
+@tasks.command()
+@the_task
+@click.option("--attempt", type=click.IntRange(1), help="Of this attempt only.")
+@click.option("--follow", "-f", is_flag=True, help="Go on until the task has ended.")
+@click.option("--raw", is_flag=True, help="The bytes as they are; a terminal obeys them.")
+@operates()
+def log(session: Session, task: str, attempt: int | None, follow: bool, raw: bool) -> None:
+    """Print what a task printed."""
+    show_log(session, session.task_id(task), attempt=attempt, follow=follow, raw=raw)
+
+
+@tasks.command()
+@the_task
+@operates()
+def stack(session: Session, task: str) -> None:
+    """Print where the code of a running task is."""
+    found = session.task_id(task)
+    text = stack_of(session, found)
+    if session.screen.as_json:
+        session.screen.document({"id": found, "stack": text})
+    else:
+        session.screen.text(text)
+
+
+@tasks.command()
+@the_task
+@operates()
+def why(session: Session, task: str) -> None:
+    """Say why a task is where it is."""
+    found = session.run(partial(explain, session.task_id(task).bytes))
+    if session.screen.as_json:
+        document = {"id": found.task_id, "status": found.status, "reasons": found.reasons}
+        session.screen.document(document)
+        return
+    session.screen.line(f"task {found.task_id} is {found.status.value}:")
+    for reason in found.reasons:
+        session.screen.line(f"  {reason}")

@@ -1,0 +1,96 @@
+"""Where a command's answer goes: a terminal, a pipe, or a program that wants JSON.
+
+Owns the choice between the three, and writing. What is said on standard output is the
+answer; remarks about it (where the next page begins, how many were done) go to standard
+error, so that a pipe carries only the answer.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.logs import visible
+from holdfast.cli.render import json_document
+from holdfast.cli.render.table import Table, Value, drawn, one_line, piped, plain, styled
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+
+class Screen:
+    """The way out of one command."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        """The command must call `document`, once, and nothing else that writes."""
+        self.is_terminal = not as_json and sys.stdout.isatty()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A terminal that cannot show a character gets its escape, not an exception.
+            sys.stdout.reconfigure(errors="backslashreplace")
+
+    def document(self, content: Any) -> None:
+        """The answer as one JSON document."""
+        click.echo(json_document.dump(content))
+
+    def table(self, table: Table) -> None:
+        """Rows under heads."""
+        if self.is_terminal:
+            self._console.print(drawn(table, self._console.width))
+        else:
+            for line in plain(table):
+                click.echo(line)
+
+    def facts(self, facts: Sequence[tuple[str, Value]]) -> None:
+        """Names and values, a line each; what has no value is left out."""
+        known = [(name, value) for name, value in facts if piped(value)]
+        if self.is_terminal:
+            self._console.print(_grid(known))
+            return
+        width = max((len(name) for name, _ in known), default=0)
+        for name, value in known:
+            click.echo(f"{name.ljust(width)}  {piped(value)}")
+
+    def heading(self, text: str) -> None:
+        """The name of what follows."""
+        click.echo("")
+        if self.is_terminal:
+            self._console.print(one_line(text), style="bold")
+        else:
+            click.echo(f"{one_line(text)}:")
+
+    def text(self, text: str, indent: str = "") -> None:
+        """Text of several lines, as it is but for what a terminal would obey."""
+        click.echo("\n".join(indent + line for line in visible(text).rstrip("\n").split("\n")))
+
+    def line(self, text: str) -> None:
+        """One line of the answer."""
+        click.echo(one_line(text))
+
+    def remark(self, text: str) -> None:
+        """One line about the answer."""
+        click.echo(one_line(text), err=True)
+
+    @cached_property
+    def _console(self) -> Console:
+        from rich.console import Console
+
+        return Console(highlight=False, markup=False, emoji=False)
+
+
+def _grid(facts: Sequence[tuple[str, Value]]) -> RichTable:
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    grid = RichTable.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        grid.add_row(Text(name, "dim"), styled(value))
+    return grid

@@ -1,0 +1,122 @@
+"""What is asked about one task: the store's batches, for a batch of one.
+
+Owns the errors a single task gives: `TaskNotFound` for an id that does not exist, and
+`IllegalTransition` for a verb that its status does not allow. They are raised inside the
+operation, so nothing of it is committed.
+"""
+
+from __future__ import annotations
+
+from holdfast.core.errors import IllegalTransition, TaskNotFound
+from holdfast.core.lifecycle import Verb
+from holdfast.core.records import TaskRecord
+from holdfast.core.status import TaskStatus
+from holdfast.store.op import Steps, reads, writes
+from holdfast.store.verbs import cancel as cancelling
+from holdfast.store.verbs import evidence, inspect, operate
+
+__all__ = ["cancel", "delete", "log", "output", "reschedule", "resubmit", "show", "status"]
+
+
+@reads
+def status(task_id: bytes) -> Steps[TaskStatus]:
+    """Where a task stands."""
+    return (yield from _status(task_id))
+
+
+@reads
+def show(task_id: bytes) -> Steps[TaskRecord]:
+    """Everything that is stored about a task."""
+    found = yield from inspect.tasks_by_id([task_id])
+    if task_id not in found:
+        raise TaskNotFound(task_id)
+    return found[task_id]
+
+
+@reads
+def log(task_id: bytes, attempt: int | None) -> Steps[str]:
+    """What a task printed, in one attempt or in all."""
+    printed = bytearray()
+    after = (0, -1)
+    while True:
+        found = yield from evidence.read_log(task_id, attempt=attempt, after=after)
+        if not found:
+            break
+        printed += b"".join(part.data for part in found)
+        after = found[-1].attempt, found[-1].part
+    if not printed:
+        yield from _status(task_id)
+    return printed.decode(errors="replace")
+
+
+@reads
+def output(task_id: bytes) -> Steps[str | None]:
+    """What a generator task has yielded so far."""
+    found = yield from evidence.read_output(task_id)
+    if found is None:
+        raise TaskNotFound(task_id)
+    return found.text
+
+
+@writes
+def cancel(task_id: bytes) -> Steps[TaskStatus]:
+    """Cancel a task, or ask its worker to; the status it has then."""
+    after = (yield from cancelling.cancel([task_id]))[task_id]
+    if after is None:
+        raise TaskNotFound(task_id)
+    return after
+
+
+@writes
+def resubmit(
+    task_id: bytes,
+    *,
+    keep_retries: bool,
+    fresh: bool,
+    good_until: int | None,
+    run_at: int | None,
+) -> Steps[TaskStatus]:
+    """Let an ended task run again; the status it has then."""
+    done = yield from operate.resubmit(
+        [task_id], keep_retries=keep_retries, fresh=fresh, good_until=good_until, run_at=run_at
+    )
+    return (yield from _after(task_id, Verb.RESUBMIT, done[task_id]))
+
+
+@writes
+def reschedule(
+    task_id: bytes,
+    *,
+    move: bool,
+    delay_us: int | None,
+    run_at: int | None,
+    queue: str | None,
+    priority: int | None,
+) -> Steps[TaskStatus]:
+    """Change time, queue or priority of a task that waits; the status it has then."""
+    done = yield from operate.reschedule(
+        [task_id], move=move, delay_us=delay_us, run_at=run_at, queue=queue, priority=priority
+    )
+    return (yield from _after(task_id, Verb.RESCHEDULE, done[task_id]))
+
+
+@writes
+def delete(task_id: bytes) -> Steps[None]:
+    """Remove an ended task and all that belongs to it."""
+    done = yield from operate.delete([task_id])
+    if not done[task_id]:
+        raise IllegalTransition(task_id, Verb.DELETE, (yield from _status(task_id)))
+
+
+def _status(task_id: bytes) -> Steps[TaskStatus]:
+    found = yield from inspect.statuses([task_id])
+    if task_id not in found:
+        raise TaskNotFound(task_id)
+    return found[task_id]
+
+
+def _after(task_id: bytes, verb: Verb, done: bool) -> Steps[TaskStatus]:
+    status = yield from _status(task_id)
+    if not done:
+        raise IllegalTransition(task_id, verb, status)
+    return status

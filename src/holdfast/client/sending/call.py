@@ -1,0 +1,230 @@
+"""A call that was built and not yet sent.
+
+Owns the way from a task, its options and its arguments to a `Submission`: everything is
+encoded, checked and stamped here, so whatever fails does so before any write. A call is
+plain data and keeps its id: sending it again is the same send.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from holdfast.client.sending.send_options import Choice
+from holdfast.core.errors import ConfigError
+from holdfast.core.identity import new_id, new_ids
+from holdfast.core.lineage import Lineage, current
+from holdfast.core.moment import Due, from_us
+from holdfast.core.options import checks
+from holdfast.core.options.definition import TaskDefinition
+from holdfast.core.options.policy import BY_NAME
+from holdfast.core.options.unique import Unique, slot
+from holdfast.core.payload.codec import encode_arguments, to_json
+from holdfast.core.payload.fingerprint import Fingerprinter
+from holdfast.core.payload.signature import Signature
+from holdfast.core.records import Submission
+
+__all__ = ["Call", "Form"]
+
+_AT_ONCE: Final = Due()
+_QUEUE: Final = "default"
+_PRIORITY: Final = 50
+# The fields of a submission before and behind those that differ between the calls of a form:
+# the id before the first, the arguments, their digest and the time between the two.
+_BEFORE: Final = slice(1, Submission._fields.index("args"))
+_AFTER: Final = slice(Submission._fields.index("sent_at") + 1, None)
+
+
+class Call(NamedTuple):
+    """One call of one task, ready to be sent; `error.call` of a send that failed."""
+
+    submission: Submission
+    own_id: bool
+    """The id was chosen by the caller, so it may exist already."""
+
+    @property
+    def id(self) -> UUID:
+        """The id under which it is sent."""
+        return UUID(bytes=self.submission.id)
+
+    @property
+    def task_name(self) -> str:
+        """The task it calls."""
+        return self.submission.task_name
+
+    @property
+    def version(self) -> int:
+        """The version of the task it calls."""
+        return self.submission.version
+
+    @property
+    def contended(self) -> bool:
+        """Whether sending it may have to wait for somebody else's open transaction."""
+        return self.own_id or self.submission.unique_slot is not None
+
+    def __repr__(self) -> str:
+        return f"<Call {self.task_name} {self.id}>"
+
+
+class Form:
+    """Everything about a call but its arguments: filled in once for each send."""
+
+    def __init__(
+        self,
+        choice: Choice,
+        *,
+        task_name: str,
+        version: int,
+        queue: str = _QUEUE,
+        priority: int = _PRIORITY,
+        task_options: str | None = None,
+        max_retries: int = 0,
+        tags: str | None = None,
+        good_for_us: int | None = None,
+        unique: Unique | None = None,
+        signature: Signature | None = None,
+    ) -> None:
+        queue = choice.queue or queue
+        priority = choice.priority or priority
+        if choice.tags is not None:
+            tags = to_json(choice.tags) if choice.tags else None
+        due = choice.due or _AT_ONCE
+        if choice.good_until is not None or choice.good_for_us is not None:
+            good_for_us = choice.good_for_us
+        self._name = task_name
+        self._delay_us, self._run_at = due.delay_us, due.run_at
+        self._good_until = choice.good_until
+        self._unique = None if choice.not_unique else choice.unique or unique
+        self._signature = signature
+        self._id = choice.id
+        self._own_id = choice.id is not None
+        self._digest = Fingerprinter(
+            task_name=task_name,
+            version=version,
+            queue_name=queue,
+            priority=priority,
+            delay_us=due.delay_us,
+            run_at=due.run_at,
+            good_until=choice.good_until,
+            good_for_us=good_for_us,
+            task_options=task_options,
+            tags=tags,
+        )
+        blank: tuple[Any, ...] = Submission(
+            id=b"",
+            task_name=task_name,
+            version=version,
+            queue_name=queue,
+            priority=priority,
+            args="",
+            kwargs="",
+            enqueue_sha="",
+            sent_at=0,
+            task_options=task_options,
+            tags=tags,
+            delay_us=due.delay_us,
+            run_at=due.run_at,
+            good_until=choice.good_until,
+            good_for_us=good_for_us,
+            max_retries=max_retries,
+            on_conflict="return" if self._unique is None else self._unique.on_conflict,
+        )
+        # A send puts its own five fields between these: half the time of naming all fields.
+        self._before, self._after = blank[_BEFORE], blank[_AFTER]
+
+    @classmethod
+    def of(cls, task: TaskDefinition, choice: Choice) -> Form:
+        """For a task that is defined here, whose signature will be checked."""
+        return cls(
+            choice,
+            task_name=task.name,
+            version=task.version,
+            queue=task.queue,
+            priority=task.priority,
+            task_options=task.task_options,
+            max_retries=task.policy.max_retries,
+            tags=task.tags_json,
+            good_for_us=task.good_for_us,
+            unique=task.unique,
+            signature=task.signature,
+        )
+
+    @classmethod
+    def named(cls, name: str, version: int | None, choice: Choice) -> Form:
+        """For a task whose code is elsewhere; its worker will check the arguments, and knows its
+        retries, time limits and other rules."""
+        return cls(
+            choice,
+            task_name=checks.task_name(name),
+            version=1 if version is None else checks.at_least(1, version, "version"),
+            task_options=BY_NAME,
+        )
+
+    @property
+    def has_id(self) -> bool:
+        """Whether it can be filled in only once, because the caller chose the id."""
+        return self._own_id
+
+    def fill(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> Call:
+        """A call with these arguments; raises whatever is wrong with it."""
+        return self._fill(args, kwargs, limit, self._id or new_id(), current())
+
+    def fill_many(
+        self, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], limit: int
+    ) -> list[Call]:
+        """One call for each pair of arguments, each with an id of its own."""
+        given = list(calls)
+        lineage = current()
+        return [
+            self._fill(args, kwargs, limit, id, lineage)
+            for (args, kwargs), id in zip(given, new_ids(len(given)), strict=True)
+        ]
+
+    def _fill(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        limit: int,
+        id: bytes,
+        lineage: Lineage | None,
+    ) -> Call:
+        args_json, kwargs_json = encode_arguments(args, kwargs, limit)
+        if self._signature is not None:
+            self._signature.check(args_json, kwargs_json)
+        now = time.time_ns() // 1_000
+        if self._good_until is not None:
+            self._check_times(self._good_until, now)
+        key = unique_slot = None
+        if self._unique is not None:
+            key = self._unique.key
+            unique_slot = slot(self._name, args_json, kwargs_json, key)
+        sha = self._digest(args_json, kwargs_json, unique_slot)
+        submission = Submission._make(
+            (id, *self._before, args_json, kwargs_json, sha, now, *self._after)
+        )
+        if unique_slot is not None:
+            submission = submission._replace(unique_key=key or unique_slot, unique_slot=unique_slot)
+        if lineage is not None:
+            submission = submission._replace(
+                parent_id=lineage.task_id,
+                root_id=lineage.root_id,
+                trace_context=lineage.trace_context,
+            )
+        return Call(submission, self._own_id)
+
+    def _begins(self, now: int) -> int:
+        return now + (self._delay_us or 0) if self._run_at is None else self._run_at
+
+    def _check_times(self, good_until: int, now: int) -> None:
+        until = f"good_until={from_us(good_until).isoformat()}"
+        if good_until <= now:
+            raise ConfigError(f"{until} has passed: the task would never run", option="good_until")
+        begins = self._begins(now)
+        if good_until <= begins:
+            raise ConfigError(
+                f"{until} is not after the time it is to run, {from_us(begins).isoformat()}: "
+                "the task would never run",
+                option="good_until",
+            )

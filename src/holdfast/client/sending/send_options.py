@@ -1,0 +1,115 @@
+"""What one send changes of its task's options.
+
+Owns the options of a single call and their checks: a wrong one fails in `options(…)`, before
+anything is encoded or written. What is not chosen follows the task's definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, TypedDict, Unpack
+from uuid import UUID
+
+from holdfast.core.errors import ConfigError
+from holdfast.core.identity import as_bytes
+from holdfast.core.moment import Due, Span, When, due, instant_us
+from holdfast.core.options import checks
+from holdfast.core.options.unique import Unique
+
+__all__ = ["PLAIN", "CallOptions", "Choice", "choose", "moment_us", "put_off"]
+
+
+class CallOptions(TypedDict, total=False):
+    """The keywords of `task.options(…)`."""
+
+    queue: str
+    priority: int
+    delay: float | timedelta
+    run_at: datetime
+    good_until: datetime
+    good_for: Span
+    unique: Unique | None
+    id: UUID | str
+    tags: Iterable[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The options of one send, checked. None: as the task says."""
+
+    queue: str | None = None
+    priority: int | None = None
+    due: Due | None = None
+    good_until: int | None = None
+    good_for_us: int | None = None
+    unique: Unique | None = None
+    not_unique: bool = False
+    """`unique=None` was asked for: not even if the task is."""
+    id: bytes | None = None
+    tags: tuple[str, ...] | None = None
+
+
+PLAIN: Final = Choice()
+_NAMES: Final = frozenset(CallOptions.__annotations__)
+
+
+def choose(base: Choice, **options: Unpack[CallOptions]) -> Choice:
+    """`base`, with these options changed."""
+    unknown = options.keys() - _NAMES
+    if unknown:
+        raise ConfigError(
+            f"{min(unknown)!r} is not an option of a send: use {', '.join(sorted(_NAMES))}",
+            option=min(unknown),
+        )
+    if "delay" in options and "run_at" in options:
+        raise ConfigError("give delay or run_at, not both", option="delay")
+    if "good_until" in options and "good_for" in options:
+        raise ConfigError("give good_until or good_for, not both", option="good_until")
+    return replace(base, **{name: value for part in _read(options) for name, value in part.items()})
+
+
+def _read(options: CallOptions) -> Iterable[dict[str, Any]]:
+    if "queue" in options:
+        yield {"queue": checks.queue_name(options["queue"])}
+    if "priority" in options:
+        yield {"priority": checks.priority(options["priority"])}
+    if "delay" in options:
+        yield {"due": _delay(options["delay"])}
+    if "run_at" in options:
+        yield {"due": Due(run_at=instant_us(options["run_at"], option="run_at"))}
+    if "good_until" in options:
+        until = instant_us(options["good_until"], option="good_until")
+        yield {"good_until": until, "good_for_us": None}
+    if "good_for" in options:
+        span = checks.positive_us(options["good_for"], "good_for")
+        yield {"good_for_us": span, "good_until": None}
+    if "unique" in options:
+        yield {"unique": _unique(options["unique"]), "not_unique": options["unique"] is None}
+    if "id" in options:
+        yield {"id": as_bytes(options["id"])}
+    if "tags" in options:
+        yield {"tags": checks.tags(options["tags"])}
+
+
+def put_off(base: Choice, when: When) -> Choice:
+    """`base`, to be run later: in seconds, after a timedelta, or at a moment."""
+    return replace(base, due=due(when, option="when"))
+
+
+def moment_us(moment: datetime | None, name: str) -> int | None:
+    """Microseconds of an optional moment that a caller gave."""
+    return None if moment is None else instant_us(moment, option=name)
+
+
+def _delay(delay: object) -> Due:
+    if isinstance(delay, datetime):
+        raise ConfigError(f"delay={delay!r} is a moment: give it as run_at", option="delay")
+    return due(delay, option="delay")  # type: ignore[arg-type]  # what it is not, it refuses
+
+
+def _unique(unique: object) -> Unique | None:
+    if unique is None or isinstance(unique, Unique):
+        return unique
+    raise ConfigError(f"unique={unique!r} is not usable: give Unique(…) or None", option="unique")

@@ -1,0 +1,165 @@
+"""Sleeping until tasks end, in a thread or in a coroutine.
+
+Owns the caller's side of waiting: the order of arrival, the deadline, and the remark in the
+log when nobody is there to run the task. The looking is done by `waiter`, for all at once.
+
+Waiting never happens inside the transaction of a `using` block: a task whose transaction has
+not been committed does not exist yet, so waiting for it is `TaskNotFound`.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import AsyncIterator, Collection, Iterator
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Final, TypeAlias
+
+from holdfast.client.access import Access
+from holdfast.client.explain import Why, unattended
+from holdfast.client.waiting.deadline import Deadline
+from holdfast.core.errors import HoldfastError, TaskNotFound, WaitTimeout
+from holdfast.store.op import Steps, reads
+from holdfast.store.verbs.inspect import Ending, endings, statuses
+
+__all__ = ["adoze", "aended", "doze", "ended"]
+
+News: TypeAlias = "tuple[bytes, Ending]"
+Heard: TypeAlias = "tuple[bytes, Ending | Exception]"
+
+REMARK_AFTER: Final = 5.0
+CHUNK: Final = 1_000
+_log = logging.getLogger("holdfast.client")
+
+
+def ended(access: Access, ids: Collection[bytes], timeout: float | None) -> Iterator[News]:
+    """Each task and how it ended, as they end; `WaitTimeout` when that takes too long."""
+    patience = _Patience(timeout)
+    left = set(ids)
+    for part in _parts(left):
+        for task_id, ending in access.run_own(partial(_look, part)).items():
+            left.discard(task_id)
+            yield task_id, ending
+    heard: SimpleQueue[Heard] = SimpleQueue()
+    with access.waiter.watch(left, lambda task_id, news: heard.put((task_id, news))):
+        while left:
+            try:
+                task_id, news = heard.get(timeout=patience.next_stop())
+            except Empty:
+                first = min(left)
+                if patience.is_over:
+                    found = access.run_own(partial(statuses, [first]))
+                    raise patience.deadline.error(first, found.get(first)) from None
+                _remark(access.run_own(partial(unattended, first)))
+                continue
+            left.discard(task_id)
+            yield task_id, _ending(news)
+
+
+async def aended(
+    access: Access, ids: Collection[bytes], timeout: float | None
+) -> AsyncIterator[News]:
+    """The same, on an event loop."""
+    import asyncio
+
+    patience = _Patience(timeout)
+    left = set(ids)
+    for part in _parts(left):
+        for task_id, ending in (await access.arun_own(partial(_look, part))).items():
+            left.discard(task_id)
+            yield task_id, ending
+    loop = asyncio.get_running_loop()
+    heard: asyncio.Queue[Heard] = asyncio.Queue()
+
+    def hear(task_id: bytes, news: Ending | Exception) -> None:
+        try:
+            loop.call_soon_threadsafe(heard.put_nowait, (task_id, news))
+        except RuntimeError:
+            pass  # the loop was closed: nobody is left to be told
+
+    with access.waiter.watch(left, hear):
+        while left:
+            try:
+                async with asyncio.timeout(patience.next_stop()):
+                    task_id, news = await heard.get()
+            except TimeoutError:
+                first = min(left)
+                if patience.is_over:
+                    found = await access.arun_own(partial(statuses, [first]))
+                    raise patience.deadline.error(first, found.get(first)) from None
+                _remark(await access.arun_own(partial(unattended, first)))
+                continue
+            left.discard(task_id)
+            yield task_id, _ending(news)
+
+
+def doze(access: Access, task_id: bytes, seconds: float) -> None:
+    """Sleep for so long, or until the task has ended."""
+    try:
+        for _ in ended(access, [task_id], max(0.0, seconds)):
+            pass
+    except WaitTimeout:
+        pass
+
+
+async def adoze(access: Access, task_id: bytes, seconds: float) -> None:
+    """The same, on an event loop."""
+    try:
+        async for _ in aended(access, [task_id], max(0.0, seconds)):
+            pass
+    except WaitTimeout:
+        pass
+
+
+class _Patience:
+    """A deadline, and before it one stop to look why nothing happens."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self.deadline = Deadline(timeout)
+        self._stop: Deadline | None = Deadline(REMARK_AFTER)
+
+    def next_stop(self) -> float | None:
+        stop = None if self._stop is None else self._stop.left
+        return self.deadline.left if stop is None else max(0.0, self.deadline.within(stop))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether this stop is the last one."""
+        if self.deadline.has_passed:
+            return True
+        self._stop = None
+        return False
+
+
+@reads
+def _look(ids: Collection[bytes]) -> Steps[dict[bytes, Ending]]:
+    """Who has ended already; `TaskNotFound` for an id that does not exist."""
+    found = yield from endings(list(ids))
+    rest = [task_id for task_id in ids if task_id not in found]
+    if rest:
+        known = yield from statuses(rest)
+        for task_id in rest:
+            if task_id not in known:
+                raise TaskNotFound(task_id)
+    return found
+
+
+def _parts(ids: Collection[bytes]) -> Iterator[list[bytes]]:
+    ordered = sorted(ids)
+    for start in range(0, len(ordered), CHUNK):
+        yield ordered[start : start + CHUNK]
+
+
+def _ending(news: Ending | Exception) -> Ending:
+    if isinstance(news, Ending):
+        return news
+    if isinstance(news, HoldfastError):
+        # Several may wait for the same; each raises a copy with a traceback of its own.
+        raise copy.copy(news) from news.__cause__
+    raise news
+
+
+def _remark(why: Why | None) -> None:
+    if why is not None:
+        _log.warning("still waiting: %s", why)

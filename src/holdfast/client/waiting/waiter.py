@@ -1,0 +1,202 @@
+"""Waiting for tasks to end: one thread for each app, however many wait.
+
+Invariant: every watched id is looked up once soon after it is watched, and again at every
+hint and at least every second or so; a look asks for all ids at once. A hint may be lost,
+the poll is the truth. Whoever waits sleeps on a lock or a future of its own.
+
+Failure: while the database is away the thread keeps trying and the watchers keep waiting
+(their own timeouts end that). An error that no repetition cures goes to every watcher.
+The thread ends when nobody has waited for a while, and is started again on demand.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Final, Self, TypeAlias
+
+from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable, TaskNotFound
+from holdfast.store.op import Channel
+from holdfast.store.protocol import Listener, Store
+from holdfast.store.verbs.inspect import Ending, endings, statuses
+
+__all__ = ["Waiter", "Watch"]
+
+POLL: Final = 1.0
+LINGER: Final = 10.0
+CHUNK: Final = 1_000
+MISSING_EVERY: Final = 10
+"""At each of so many polls it is asked whether the watched tasks exist at all."""
+REST: Final = 0.005
+"""Least time between two looks at everything, so that a burst of hints is one look."""
+
+Heard: TypeAlias = Callable[[bytes, "Ending | Exception"], None]
+_log = logging.getLogger("holdfast.client")
+
+
+class Watch:
+    """The wish to hear how some tasks end. Each is reported once; close it when done."""
+
+    __slots__ = ("heard", "open_ids", "_waiter")
+
+    def __init__(self, waiter: Waiter, ids: Iterable[bytes], heard: Heard) -> None:
+        self.heard = heard
+        self.open_ids = set(ids)
+        self._waiter = waiter
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._waiter.forget(self)
+
+
+class Waiter:
+    """Watches the ends of tasks for everybody in this process."""
+
+    def __init__(self, store: Callable[[], Store]) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._watches: dict[bytes, list[Watch]] = {}
+        self._fresh: set[bytes] = set()
+        self._thread: threading.Thread | None = None
+        self._listener: Listener | None = None
+        self._nudge = threading.Event()
+        self._closed = False
+
+    def watch(self, ids: Collection[bytes], heard: Heard) -> Watch:
+        """Begin to watch. `heard` is called on the waiter's thread and must return at once."""
+        watch = Watch(self, ids, heard)
+        with self._lock:
+            for task_id in watch.open_ids:
+                self._watches.setdefault(task_id, []).append(watch)
+            self._fresh |= watch.open_ids
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(
+                    target=self._run, name="holdfast-waiter", daemon=True
+                )
+                self._thread.start()
+        self._wake()
+        return watch
+
+    def forget(self, watch: Watch) -> None:
+        """Stop watching."""
+        with self._lock:
+            for task_id in watch.open_ids:
+                left = [other for other in self._watches.get(task_id, ()) if other is not watch]
+                if left:
+                    self._watches[task_id] = left
+                else:
+                    self._watches.pop(task_id, None)
+            watch.open_ids.clear()
+
+    def close(self) -> None:
+        """End the thread; whoever still waits hears no more."""
+        with self._lock:
+            self._closed = True
+            thread = self._thread
+        self._wake()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        self._fail(StoreError("the app was closed while this was waiting for a task"))
+
+    def _wake(self) -> None:
+        self._nudge.set()
+        listener = self._listener
+        if listener is not None:
+            listener.wake()
+
+    def _run(self) -> None:
+        try:
+            while not self._ended():
+                try:
+                    self._listen()
+                except StoreUnavailable as error:
+                    _log.warning("waiting for tasks: %s; still trying", error)
+                    self._nudge.wait(_jittered(POLL))
+        except Exception as error:  # noqa: BLE001 - it belongs to those who wait
+            self._fail(error)
+        finally:
+            self._listener = None
+
+    def _ended(self) -> bool:
+        with self._lock:
+            if self._closed or not self._watches:
+                self._thread = None
+                return True
+            return False
+
+    def _listen(self) -> None:
+        with self._store().listen(Channel.DONE) as listener:
+            self._listener = listener
+            polls = 0
+            poll_at = rested_at = 0.0
+            while not self._closed:
+                self._nudge.clear()
+                with self._lock:
+                    fresh, self._fresh = self._fresh, set()
+                    idle = not self._watches
+                if idle:
+                    # A wake-up means that somebody has come; none means that nobody did.
+                    listener.wait(LINGER)
+                    if not self._nudge.is_set():
+                        return
+                    continue
+                began = time.monotonic()
+                if began >= poll_at:
+                    self._look(None)
+                    if polls % MISSING_EVERY == MISSING_EVERY - 1:
+                        self._look_for_missing()
+                    polls += 1
+                    ended = time.monotonic()
+                    poll_at = ended + _jittered(POLL)
+                    rested_at = ended + (ended - began) + REST
+                elif fresh:
+                    self._look(fresh)
+                if listener.wait(max(0.0, poll_at - time.monotonic())):
+                    time.sleep(max(0.0, rested_at - time.monotonic()))
+                    poll_at = 0.0
+
+    def _look(self, ids: set[bytes] | None) -> None:
+        """Ask how these (or all) watched tasks stand, and report those that have ended."""
+        for part in self._watched(ids):
+            for task_id, ending in self._store().run(endings(part)).items():
+                self._report(task_id, ending)
+
+    def _look_for_missing(self) -> None:
+        """A task that was deleted while somebody waited for it will never end."""
+        for part in self._watched(None):
+            known = self._store().run(statuses(part))
+            for task_id in part:
+                if task_id not in known:
+                    self._report(task_id, TaskNotFound(task_id))
+
+    def _watched(self, ids: set[bytes] | None) -> Iterator[list[bytes]]:
+        with self._lock:
+            wanted = [task_id for task_id in self._watches if ids is None or task_id in ids]
+        for start in range(0, len(wanted), CHUNK):
+            yield wanted[start : start + CHUNK]
+
+    def _report(self, task_id: bytes, news: Ending | Exception) -> None:
+        with self._lock:
+            watches = self._watches.pop(task_id, [])
+            for watch in watches:
+                watch.open_ids.discard(task_id)
+        for watch in watches:
+            watch.heard(task_id, news)
+
+    def _fail(self, error: Exception) -> None:
+        with self._lock:
+            self._thread = None
+            ids = list(self._watches)
+        if not isinstance(error, HoldfastError):
+            _log.exception("the waiter's thread ended")
+        for task_id in ids:
+            self._report(task_id, error)
+
+
+def _jittered(seconds: float) -> float:
+    return seconds * random.uniform(0.75, 1.25)

@@ -1,0 +1,181 @@
+"""Errors as stored text: from an exception to a `TaskError`, from there to JSON and back.
+
+Owns the JSON of errors and of results. An ended task's `result` column holds, when it is
+COMPLETED, the value alone; otherwise the error:
+
+    {"error_code": "OUT_OF_STOCK", "message": "none left", "data": {"sku": 7}}
+    {"error_code": "UNHANDLED_EXCEPTION", "message": "…", "exception": "builtins.ValueError",
+     "traceback": "Traceback (most recent call last): …", "causes": ["KeyError: 'x'"]}
+
+Absent keys are empty. Where either may appear, as in the HTTP interface, a result is
+`{"ok": value}` or `{"err": error}`.
+
+Describing an exception must not fail, whatever the exception does: its `str` may raise, its
+causes may form a ring. Source lines in tracebacks come from Python's own line cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final, TypeVar, overload
+
+from holdfast.core.error_code import ErrorCode
+from holdfast.core.errors import PayloadError
+from holdfast.core.payload.codec import DEFAULT_LIMIT, Raw, decode, encode_value, split_object
+from holdfast.core.result import CAUSES_LIMIT, TaskError, TaskResult
+from holdfast.core.signals import Abort, RetryLater
+
+__all__ = [
+    "code_of",
+    "decode_error",
+    "decode_result",
+    "describe",
+    "encode_error",
+    "encode_result",
+    "unstorable",
+]
+
+T = TypeVar("T")
+
+_CODES: Final[dict[type[BaseException], ErrorCode]] = {
+    SystemExit: ErrorCode.TASK_EXITED,
+    KeyboardInterrupt: ErrorCode.KEYBOARD_INTERRUPT,
+    Abort: ErrorCode.ABORTED,
+    RetryLater: ErrorCode.RETRY_LATER,
+}
+
+
+def code_of(error: BaseException) -> ErrorCode:
+    """The reserved code under which an exception of a task is stored."""
+    for kind, code in _CODES.items():
+        if isinstance(error, kind):
+            return code
+    return ErrorCode.UNHANDLED_EXCEPTION
+
+
+def describe(error: BaseException, code: ErrorCode | None = None) -> TaskError:
+    """What can be kept of an exception: its type, message, traceback and causes, as text."""
+    chain = list(islice(_chain(error), CAUSES_LIMIT + 1))
+    return TaskError.ours(
+        code or code_of(error),
+        _message(error),
+        exception=_kind(error),
+        traceback=_traceback(error, chain[-1]),
+        causes=tuple(_line(cause) for cause in chain[1:]),
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and what led to it, nearest first; each once, even in a ring."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        yield link
+        if link.__cause__ is not None:
+            link = link.__cause__
+        else:
+            link = None if link.__suppress_context__ else link.__context__
+
+
+def _kind(error: BaseException) -> str:
+    kind = type(error)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException as second:  # noqa: BLE001  (the author's __str__ may raise anything)
+        return f"(its message cannot be shown: str() raised {type(second).__name__})"
+
+
+def _line(error: BaseException) -> str:
+    message = _message(error)
+    name = type(error).__qualname__
+    return f"{name}: {message}" if message else name
+
+
+def _traceback(error: BaseException, last: BaseException) -> str:
+    import traceback  # here, because a client that only sends never needs it
+
+    # Python formats the whole chain, however long; so it is cut for the moment.
+    cause, context, suppressed = last.__cause__, last.__context__, last.__suppress_context__
+    try:
+        last.__cause__ = last.__context__ = None
+        return "".join(traceback.format_exception(error))
+    except BaseException:  # noqa: BLE001  (the exception's own code runs in there)
+        return f"{_line(error)}\n"
+    finally:
+        last.__cause__, last.__context__ = cause, context
+        last.__suppress_context__ = suppressed
+
+
+def unstorable(error: PayloadError) -> TaskError:
+    """The error of a task whose result was refused by the codec."""
+    codes = {
+        "unserialisable": ErrorCode.RESULT_NOT_SERIALISABLE,
+        "too_large": ErrorCode.RESULT_TOO_LARGE,
+        "mismatch": ErrorCode.RESULT_INVALID,
+    }
+    return TaskError.ours(codes[error.problem], str(error))
+
+
+def encode_error(error: TaskError, limit: int = DEFAULT_LIMIT) -> str:
+    """The JSON of an error; `PayloadError` if the author's `data` cannot be stored."""
+    return encode_value(_plain(error), limit, name="error")
+
+
+def _plain(error: TaskError) -> dict[str, Any]:
+    plain: dict[str, Any] = {"error_code": str(error.error_code), "message": error.message}
+    if error.data is not None:
+        plain["data"] = error.data
+    if error.exception is not None:
+        plain["exception"] = error.exception
+    if error.traceback is not None:
+        plain["traceback"] = error.traceback
+    if error.causes:
+        plain["causes"] = error.causes
+    return plain
+
+
+def decode_error(text: str | bytes | Raw) -> TaskError:
+    """An error read back; `PayloadError` if the text is none."""
+    plain = decode(text, dict[str, Any])
+    try:
+        return TaskError.stored(
+            str(plain["error_code"]),
+            str(plain.get("message", "")),
+            plain.get("data"),
+            plain.get("exception"),
+            plain.get("traceback"),
+            tuple(plain.get("causes", ())),
+        )
+    except (KeyError, TypeError) as error:
+        raise PayloadError(f"this is not a stored error: {plain!r:.200}") from error
+
+
+def encode_result(result: TaskResult[Any, TaskError], limit: int = DEFAULT_LIMIT) -> str:
+    """The JSON of a result: `{"ok": value}` or `{"err": error}`."""
+    if result.is_ok:
+        return encode_value({"ok": result.ok_value}, limit, name="result")
+    return encode_value({"err": _plain(result.err_value)}, limit, name="result")
+
+
+@overload
+def decode_result(text: str) -> TaskResult[Any, TaskError]: ...
+@overload
+def decode_result(text: str, kind: type[T]) -> TaskResult[T, TaskError]: ...
+@overload
+def decode_result(text: str, kind: Any) -> TaskResult[Any, TaskError]: ...
+def decode_result(text: str, kind: Any = Any) -> TaskResult[Any, TaskError]:
+    """A result read back, its value as `kind`."""
+    parts = split_object(text)
+    match list(parts):
+        case ["ok"]:
+            return TaskResult(ok=decode(parts["ok"], kind))
+        case ["err"]:
+            return TaskResult(err=decode_error(parts["err"]))
+        case _:
+            raise PayloadError(f"this is not a stored result: {text!r:.200}")

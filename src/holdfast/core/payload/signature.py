@@ -1,0 +1,297 @@
+"""A task's signature: which arguments it takes, of which types, and what it gives.
+
+Owns the check of a call when it is sent, and the way back from stored JSON to arguments in
+the worker. Both are one body: a call is checked by decoding what will be stored, so what
+passes here is what the function will get.
+
+Annotations are resolved at definition if they can be; otherwise, as with a class defined
+further down the module, when they are first needed.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Union
+
+from holdfast.core.errors import ConfigError, PayloadError
+from holdfast.core.payload.codec import (
+    DEFAULT_LIMIT,
+    ArrayDecoder,
+    Raw,
+    decoder,
+    encode_value,
+    split_array,
+    split_object,
+    unsupported,
+)
+from holdfast.core.result import TaskResult
+
+__all__ = ["Arguments", "Signature"]
+
+Decode = Callable[[Raw], Any]
+Arguments = tuple[list[Any], dict[str, Any]]
+
+_GENERATORS: Final = frozenset({collections.abc.Generator, collections.abc.AsyncGenerator})
+_AWAITABLES: Final = frozenset({collections.abc.Coroutine, collections.abc.Awaitable})
+_KEYWORD: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_POSITIONAL: Final = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Types:
+    """The decoders of a resolved signature."""
+
+    positional: tuple[Decode, ...]
+    together: ArrayDecoder | None
+    """All positional arguments in one go, where that can be done."""
+    keyword: Mapping[str, Decode]
+    rest: Decode | None
+    """For `*args`."""
+    others: Decode | None
+    """For `**kwargs`."""
+    result: Callable[[str | bytes | Raw], Any]
+
+    def of(self, name: str) -> Decode:
+        """The decoder of a keyword argument that `_check_names` let pass."""
+        decode = self.keyword.get(name, self.others)
+        assert decode is not None, name
+        return decode
+
+
+class Signature:
+    """The signature of one task's function, prepared for fast checks."""
+
+    __slots__ = (
+        "_function",
+        "_keyword",
+        "_parameters",
+        "_positional",
+        "_required",
+        "_rest",
+        "_types",
+        "name",
+        "streams",
+    )
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.name = name
+        self._function = function
+        parameters = self._parameters = list(inspect.signature(function).parameters.values())
+        self._positional = tuple(p.name for p in parameters if p.kind in _POSITIONAL)
+        self._keyword = frozenset(p.name for p in parameters if p.kind in _KEYWORD)
+        self._required = tuple(
+            (p.name, index if p.kind in _POSITIONAL else -1)
+            for index, p in enumerate(parameters)
+            if p.default is p.empty and p.kind in (*_POSITIONAL, *_KEYWORD)
+        )
+        self._rest = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        self.streams = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+        """True for a generator: what it yields is output, what it returns is the result."""
+        self._types: _Types | None = None
+        try:
+            self._types = self._resolve()
+        except NameError:
+            pass  # a forward reference; asked again when it is needed
+
+    @property
+    def resolved(self) -> bool:
+        """Whether all annotations have been resolved."""
+        return self._types is not None
+
+    def resolve(self) -> None:
+        """Resolve the annotations now; `ConfigError` if one has no meaning here."""
+        self._decoders()
+
+    def check(self, args_json: str, kwargs_json: str) -> None:
+        """Raise `PayloadError` unless these arguments, already encoded, fit the function."""
+        together = (self._types or self._decoders()).together
+        if kwargs_json != "{}" or together is None or not together.fits(args_json):
+            self.decode(args_json, kwargs_json)
+
+    def decode(self, args_json: str, kwargs_json: str) -> Arguments:
+        """The arguments to call the function with, as their annotated types."""
+        kinds = self._types or self._decoders()
+        if kwargs_json == "{}" and kinds.together is not None:
+            fitting = kinds.together.decode(args_json)
+            if fitting is not None:
+                return fitting, {}
+        # Piece by piece: names are given, or something does not fit and the error says what.
+        given = split_array(args_json) if args_json != "[]" else []
+        named = split_object(kwargs_json) if kwargs_json != "{}" else {}
+        self._check_names(len(given), named, kinds.others is not None)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        place = ""
+        try:
+            for decode, piece in zip(kinds.positional, given, strict=False):
+                args.append(decode(piece))
+            if kinds.rest is not None:
+                args.extend(map(kinds.rest, given[len(kinds.positional) :]))
+            for place, piece in named.items():
+                kwargs[place] = kinds.of(place)(piece)
+        except PayloadError as error:
+            raise self._misfit(error, place or self._place(len(args))) from error
+        return args, kwargs
+
+    def encode_result(self, value: Any, limit: int = DEFAULT_LIMIT) -> str:
+        """The JSON of a result; `PayloadError` if it cannot be stored, or is not what the
+        function's return annotation promises."""
+        text = encode_value(value, limit, name="result")
+        self.decode_result(text)
+        return text
+
+    def decode_result(self, text: str) -> Any:
+        """A stored result as the type of the return annotation."""
+        try:
+            return (self._types or self._decoders()).result(text)
+        except PayloadError as error:
+            path = f"result{error.path or ''}"
+            raise PayloadError(
+                f"{path} of task {self.name!r} does not fit its return annotation: {error}",
+                path=path,
+                problem="mismatch",
+            ) from error
+
+    def _check_names(self, given: int, named: Iterable[str], takes_others: bool) -> None:
+        if given > len(self._positional) and not self._rest:
+            takes = len(self._positional)
+            raise self._wrong(f"takes {takes} positional arguments, and {given} were given")
+        for name in named:
+            if name not in self._keyword:
+                if not takes_others:
+                    raise self._wrong(f"has no parameter named {name!r}")
+            elif name in self._positional[:given]:
+                raise self._wrong(f"was given {name!r} twice, by position and by name")
+        missing = [
+            name for name, index in self._required if not 0 <= index < given and name not in named
+        ]
+        if missing:
+            raise self._wrong(f"needs {', '.join(map(repr, missing))}")
+
+    def _wrong(self, what: str) -> PayloadError:
+        bare = [p.replace(annotation=p.empty) for p in self._parameters]
+        shown = inspect.Signature(bare)
+        return PayloadError(
+            f"task {self.name!r} {what}; its parameters are {shown}", problem="mismatch"
+        )
+
+    def _place(self, index: int) -> str:
+        return self._positional[index] if index < len(self._positional) else f"args[{index}]"
+
+    def _misfit(self, error: PayloadError, place: str) -> PayloadError:
+        path = place + (error.path or "")
+        return PayloadError(
+            f"argument {path} of task {self.name!r} does not fit its annotation: {error}",
+            path=path,
+            problem="mismatch",
+        )
+
+    def _decoders(self) -> _Types:
+        if self._types is None:
+            try:
+                self._types = self._resolve()
+            except NameError as error:
+                raise ConfigError(
+                    f"an annotation of task {self.name!r} cannot be resolved ({error}): "
+                    "import that name at run time, not only for type checking"
+                ) from error
+        return self._types
+
+    def _resolve(self) -> _Types:
+        hints = typing.get_type_hints(self._function, include_extras=True)
+        positional: list[Decode] = []
+        keyword: dict[str, Decode] = {}
+        rest = others = None
+        for parameter in self._parameters:
+            kind = hints.get(parameter.name, Any)
+            decode = self._parameter(parameter, kind)
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                rest = decode
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                others = decode
+            if parameter.kind in _POSITIONAL:
+                positional.append(decode)
+            if parameter.kind in _KEYWORD:
+                keyword[parameter.name] = decode
+        result = result_kind(hints.get("return", Any), streams=self.streams)
+        return _Types(
+            positional=tuple(positional),
+            together=self._together(hints),
+            keyword=keyword,
+            rest=rest,
+            others=others,
+            # An unusual return annotation must not keep a task from being defined: its
+            # value then comes back as plain data.
+            result=decoder(Any if unsupported(result) else result),
+        )
+
+    def _together(self, hints: Mapping[str, Any]) -> ArrayDecoder | None:
+        """One decoder for the positional arguments, if they alone make a call."""
+        kinds = [hints.get(name, Any) for name in self._positional]
+        needs_names = any(index < 0 for _, index in self._required)
+        if self._rest or needs_names or any(map(unsupported, kinds)):
+            return None
+        return ArrayDecoder(kinds, len(self._required))
+
+    def _parameter(self, parameter: inspect.Parameter, kind: Any) -> Decode:
+        why = unsupported(kind)
+        if why is None:
+            return decoder(kind)
+        members = _members(kind)
+        if members and not any(unsupported(member) for member in members):
+            return _first_fit(members)
+        if parameter.default is parameter.empty:
+            raise ConfigError(
+                f"parameter {parameter.name!r} of task {self.name!r} is annotated with a type "
+                f"that cannot travel as JSON ({why}): use plain data, a dataclass, a pydantic "
+                "model or Any",
+                option=parameter.name,
+            )
+        return decoder(Any)  # never sent: its default serves
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    return typing.get_args(kind) if typing.get_origin(kind) in (Union, types.UnionType) else ()
+
+
+def _first_fit(members: tuple[Any, ...]) -> Decode:
+    """For unions that JSON cannot tell apart: the first member that fits, text last."""
+    ordered = sorted(members, key=lambda member: member is str)
+    decoders = [decoder(member) for member in ordered]
+
+    def decode(piece: Raw) -> Any:
+        for attempt in decoders[:-1]:
+            try:
+                return attempt(piece)
+            except PayloadError:
+                continue
+        return decoders[-1](piece)
+
+    return decode
+
+
+def result_kind(annotation: Any, *, streams: bool) -> Any:
+    """The type of the value that a return annotation promises in the end.
+
+    `TaskResult[T, E]` promises T; a generator promises what it returns, not what it yields.
+    """
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is TaskResult:
+        return parts[0] if parts else Any
+    if annotation is TaskResult:
+        return Any
+    if origin in _AWAITABLES:
+        return result_kind(parts[-1], streams=streams)
+    if streams:
+        if origin in _GENERATORS and len(parts) == 3:
+            return result_kind(parts[2], streams=False)
+        return Any
+    return annotation

@@ -1,0 +1,1 @@
+"""The template and the children: processes that run user code, and never open the store."""

@@ -1,0 +1,260 @@
+"""An async child: hundreds of coroutines in one event loop.
+
+Owns the loop. It runs in the main thread; the supervisor is heard in another, so that a
+coroutine that blocks the loop delays its neighbours in this process, and nothing else:
+jobs can still be withdrawn, and its stack can be read.
+
+A task is ended by cancelling its coroutine. `CancelledError` that nobody asked for is an
+exception of the code like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic_ns
+from typing import Any
+
+from holdfast.core.errors import PayloadError
+from holdfast.core.lineage import running
+from holdfast.runtime.child import hooks, stack_trace, task_run
+from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.seat import Calls, Seat
+from holdfast.runtime.child.task_output import TaskSpeech, current_speech
+from holdfast.runtime.child.task_run import Plan, Verdict
+from holdfast.runtime.wire.messages import (
+    EXIT_LEFT,
+    Answer,
+    Cancel,
+    Done,
+    Job,
+    Leave,
+    Outcome,
+    Rang,
+    Run,
+    Stack,
+    Stacked,
+    Tell,
+    Told,
+    Why,
+    Withdraw,
+    Withdrawn,
+)
+
+task_run.hide(__file__)
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    """One coroutine under way."""
+
+    job: Job
+    plan: Plan
+    lane: int
+    begun_ns: int
+    context: TaskContext
+    speech: TaskSpeech | None
+    task: asyncio.Task[Verdict] | None = None
+    why: Why | None = None
+
+
+class AsyncChild:
+    """Everything but `_heard` and what it calls runs in the loop."""
+
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
+        self._pending: dict[int, Job] = {}
+        self._queue: deque[Job] = deque()
+        self._running: dict[int, _Running] = {}
+        self._free = list(range(seat.fork.lanes))
+        self._ended_lanes: set[int] = set()
+        self._outcomes: list[Outcome] = []
+        self._leaving = False
+        self._plain = contextvars.copy_context()
+        self._main = threading.get_ident()
+        self._told: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop
+        self._left: asyncio.Event
+
+    def run(self) -> int:
+        """Run jobs until asked to leave."""
+        return asyncio.run(self._live())
+
+    async def _live(self) -> int:
+        self._loop = asyncio.get_running_loop()
+        self._left = asyncio.Event()
+        self._seat.voices.route(current_speech)
+        self._seat.link.hear(self._heard)
+        await _call(self._seat.worker_hooks("child_started"))
+        self._seat.hello()
+        await self._left.wait()
+        return EXIT_LEFT
+
+    def _accept(self, jobs: Sequence[Job]) -> None:
+        self._queue += jobs
+        self._fill()
+
+    def _fill(self) -> None:
+        while self._free and self._queue:
+            job = self._queue.popleft()
+            if self._pending.pop(job.slot, None) is None:
+                continue
+            plan = self._seat.plan(job)
+            if plan is None:
+                self._seat.put_off(job)
+            else:
+                self._begin(job, plan, self._free.pop())
+        if self._leaving and not self._running:
+            self._flush()
+            self._left.set()
+
+    def _begin(self, job: Job, plan: Plan, lane: int) -> None:
+        seat = self._seat
+        begun_ns = monotonic_ns()
+        self._ended_lanes.discard(lane)
+        seat.board.begin(lane, job.slot, begun_ns)
+        context = TaskContext(seat, plan.definition, job, begun_ns)
+        speech = TaskSpeech(seat.link, job.slot) if plan.is_captured else None
+        context.speech = speech
+        run = self._running[job.slot] = _Running(job, plan, lane, begun_ns, context, speech)
+        run.task = self._loop.create_task(
+            self._perform(run), name=job.name, context=self._plain.copy()
+        )
+        run.task.add_done_callback(partial(self._finish, run))
+
+    async def _perform(self, run: _Running) -> Verdict:
+        running.set(run.context)
+        plan, job = run.plan, run.job
+        args: Sequence[Any] = ()
+        kwargs: Mapping[str, Any] = {}
+        try:
+            args, kwargs = plan.definition.signature.decode(job.args, job.kwargs)
+        except PayloadError as error:
+            verdict = task_run.misfit(error)
+        except Exception as error:  # noqa: BLE001 - a type of the author's may raise anything
+            verdict = task_run.raised(plan, error)
+        else:
+            verdict = await self._call(run, args, kwargs)
+        if plan.hooks is not None:
+            await _call(task_run.afterwards(plan, job, args, kwargs, verdict))
+        return verdict
+
+    async def _call(self, run: _Running, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Verdict:
+        plan = run.plan
+        try:
+            if plan.hooks is not None and "before_start" in plan.hooks:
+                told = task_run.event(run.job, "before_start", args=tuple(args), kwargs=kwargs)
+                await hooks.acall(plan.hooks["before_start"], told)
+            value: Any = None
+            if plan.definition.signature.streams:
+                await task_run.adrain(plan.definition.function(*args, **kwargs), run.context)
+            else:
+                value = await plan.definition.function(*args, **kwargs)
+        except asyncio.CancelledError as error:
+            if run.why is not None:
+                return task_run.ended(run.why)
+            return task_run.raised(plan, error)
+        except BaseException as error:  # noqa: BLE001 - the code may raise anything
+            return task_run.raised(plan, error)
+        return task_run.returned(plan, run.context, value)
+
+    def _finish(self, run: _Running, task: asyncio.Task[Verdict]) -> None:
+        seat, slot = self._seat, run.job.slot
+        if task.cancelled():
+            verdict = task_run.ended(run.why or "cancel")
+        else:
+            error = task.exception()
+            verdict = task.result() if error is None else task_run.raised(run.plan, error)
+        run_ns = monotonic_ns() - run.begun_ns
+        seat.notes.settle(slot)
+        if run.speech is not None:
+            run.speech.settle()
+        del self._running[slot]
+        if not self._outcomes:
+            # Those that end in the same turn of the loop leave together.
+            self._loop.call_soon(self._flush)
+        self._outcomes.append(verdict.outcome(slot, run.plan.limit, run_ns))
+        self._ended_lanes.add(run.lane)
+        self._free.append(run.lane)
+        self._fill()
+
+    def _flush(self) -> None:
+        if not self._outcomes:
+            return
+        outcomes, self._outcomes = self._outcomes, []
+        self._seat.mend()
+        self._seat.link.send(Done(outcomes))
+        for lane in self._ended_lanes:
+            self._seat.board.end(lane)
+        self._ended_lanes.clear()
+
+    def _cancel(self, slot: int, why: Why) -> None:
+        run = self._running.get(slot)
+        if run is not None and run.task is not None:
+            run.why = run.why or why
+            run.task.cancel()
+        elif slot in self._pending:
+            self._withdraw([slot])
+
+    def _tell(self, message: Tell) -> None:
+        # Kept: the loop itself holds tasks only weakly.
+        task = self._loop.create_task(self._call_told(message))
+        self._told.add(task)
+        task.add_done_callback(self._told.discard)
+
+    async def _call_told(self, message: Tell) -> None:
+        await _call(self._seat.told(message))
+        self._seat.link.send(Told(message.ticket))
+
+    def _leave(self) -> None:
+        self._leaving = True
+        self._fill()
+
+    # The link's thread.
+
+    def _heard(self, message: Any) -> None:
+        soon = self._loop.call_soon_threadsafe
+        match message:
+            case Run(jobs):
+                for job in jobs:
+                    self._pending[job.slot] = job
+                soon(self._accept, jobs)
+            case Withdraw(slots):
+                self._withdraw(slots)
+            case Cancel(slot, why):
+                run = self._running.get(slot)
+                if run is not None:
+                    # At once, for code that asks; the rest when the loop is free.
+                    run.context.stop()
+                soon(self._cancel, slot, why)
+            case Stack(ticket, slot):
+                self._seat.link.send(Stacked(ticket, self._stack(slot)))
+            case Answer() | Rang():
+                self._seat.heard(message)
+            case Tell():
+                soon(self._tell, message)
+            case Leave():
+                self._withdraw(list(self._pending))
+                soon(self._leave)
+
+    def _withdraw(self, slots: list[int]) -> None:
+        taken = [slot for slot in slots if self._pending.pop(slot, None) is not None]
+        self._seat.link.send(Withdrawn(taken))
+
+    def _stack(self, slot: int) -> str:
+        run = self._running.get(slot)
+        if run is None or run.task is None:
+            return ""
+        if asyncio.current_task(self._loop) is run.task:
+            return stack_trace.of_thread(self._main)
+        return stack_trace.of_coroutine(run.task.get_coro())
+
+
+async def _call(calls: Sequence[Calls]) -> None:
+    for functions, event in calls:
+        await hooks.acall(functions, event)

@@ -1,0 +1,89 @@
+"""Calling the hooks of an application.
+
+Owns which hooks belong to which end of a run, and the rule that a hook never changes one: what
+it raises is logged, and its traceback goes to stderr, where it becomes part of the task's
+own output.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sys
+import traceback
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, Final
+
+from holdfast.core.hooks import OF_WORKER, AppHooks, Hook, TaskEvent, WorkerEvent
+from holdfast.core.lifecycle import Verb
+from holdfast.core.options.definition import TaskDefinition
+from holdfast.core.outcome import Change
+
+log = logging.getLogger("holdfast.worker")
+
+_FAILURES: Final = frozenset({Verb.FAIL, Verb.RETRY, Verb.RECOVER, Verb.STALL})
+
+
+def hooks_of(change: Change) -> list[str]:
+    """The hooks that belong to what `decide` made of a run, in their order."""
+    found = ["after_finish"]
+    if change.verb is Verb.COMPLETE:
+        found.insert(0, "on_success")
+    elif change.verb is Verb.ACK_CANCEL:
+        found.insert(0, "on_cancel")
+    elif change.verb in _FAILURES:
+        found.insert(0, "on_failure" if change.target.is_terminal else "on_retry")
+    return found
+
+
+def hooks_for(everywhere: AppHooks, task: TaskDefinition) -> Mapping[str, Sequence[Hook]] | None:
+    """What to call around one task; None, as for most tasks, if there is nothing."""
+    names = (set(everywhere.names) - OF_WORKER) | set(task.hooks.names)
+    if not names:
+        return None
+    return {name: everywhere.functions(name) + task.hooks.functions(name) for name in names}
+
+
+def call(functions: Sequence[Hook], event: TaskEvent | WorkerEvent) -> None:
+    """Call hooks where there is no event loop."""
+    for function in functions:
+        try:
+            answer = function(event)
+            if inspect.isawaitable(answer):
+                _run(answer)
+        except Exception as error:  # noqa: BLE001 - a hook must not change anything
+            _report(function, event, error)
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            _report(function, event, error)
+
+
+async def acall(functions: Sequence[Hook], event: TaskEvent | WorkerEvent) -> None:
+    """Call hooks inside the event loop."""
+    for function in functions:
+        try:
+            answer = function(event)
+            if inspect.isawaitable(answer):
+                await answer
+        except Exception as error:  # noqa: BLE001 - a hook must not change anything
+            _report(function, event, error)
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            _report(function, event, error)
+
+
+def _run(answer: Awaitable[Any]) -> None:
+    import asyncio
+
+    async def wait() -> None:
+        await answer
+
+    asyncio.run(wait())
+
+
+def _report(function: Hook, event: TaskEvent | WorkerEvent, error: BaseException) -> None:
+    about = f" of task {event.id} ({event.name})" if isinstance(event, TaskEvent) else ""
+    name = getattr(function, "__qualname__", repr(function))
+    log.error("hook %s (%s)%s raised %s", event.hook, name, about, type(error).__qualname__)
+    try:
+        traceback.print_exception(error, file=sys.stderr)
+    except Exception:  # noqa: BLE001 - the exception's own code runs in there
+        pass

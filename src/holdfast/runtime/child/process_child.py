@@ -1,0 +1,224 @@
+"""A process child: one task at a time, ended by a signal.
+
+Owns the loop that short tasks spend their time in. Outcomes are kept back while more tasks
+wait, and sent when none does, when `HOSTAGE_NS` have passed, or before a task that may be
+long: a finished task must not be hostage to one that runs.
+
+A thread of the link hears the supervisor while the main thread runs code. A job that was
+withdrawn and a job that begins are told apart by who takes it out of `_pending` first.
+
+SIGTERM means the task that the board calls doomed, if it is the one that runs; then `Ended`
+is raised in its code, so that its `finally` blocks run, and this process makes room.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import signal
+import threading
+from queue import Empty, SimpleQueue
+from time import monotonic_ns
+from types import FrameType
+from typing import Any
+
+from holdfast.runtime.child import hooks, stack_trace, task_run
+from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.seat import Seat
+from holdfast.runtime.child.task_run import Ended, Plan, Verdict, perform
+from holdfast.runtime.child.usage import Meter
+from holdfast.runtime.wire.messages import (
+    EXIT_ENDED,
+    EXIT_LEFT,
+    Answer,
+    Cancel,
+    Done,
+    Job,
+    Leave,
+    Outcome,
+    Rang,
+    Run,
+    Stack,
+    Stacked,
+    Tell,
+    Why,
+    Withdraw,
+    Withdrawn,
+)
+
+HOSTAGE_NS = 2_000_000
+"""How long a finished task may wait for the next ones to finish."""
+
+task_run.hide(__file__)
+
+
+class ProcessChild:
+    """The main thread runs `run`; the link's thread calls `_heard`."""
+
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
+        self._inbox: SimpleQueue[list[Job] | Tell | None] = SimpleQueue()
+        self._pending: dict[int, Job] = {}
+        self._context: TaskContext | None = None
+        self._stopped = 0
+        """The last task that was asked to stop by itself."""
+        self._plain = contextvars.copy_context()
+        self._meter = Meter()
+        self._outcomes: list[Outcome] = []
+        self._oldest_ns = 0
+        self._slot = 0
+        """Whose code may be ended: not 0 exactly while it runs."""
+        self._ended_slot = 0
+        self._doomed: tuple[int, Why] = (0, "cancel")
+        """What the last SIGTERM was for, if that was not running: it may be about to."""
+        self._marked = 0
+        self._main = threading.get_ident()
+
+    def run(self) -> int:
+        """Run jobs until asked to leave, or until one had to be ended."""
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        self._seat.link.hear(self._heard)
+        self._seat.greet()
+        inbox = self._inbox
+        while True:
+            try:
+                work = inbox.get_nowait()
+            except Empty:
+                self._flush()
+                work = inbox.get()
+            if work is None:
+                self._flush()
+                return EXIT_LEFT
+            if isinstance(work, Tell):
+                self._flush()
+                self._seat.tell(work)
+                continue
+            for job in work:
+                if self._pending.pop(job.slot, None) is not None:
+                    self._do(job)
+                    if self._ended_slot:
+                        self._flush()
+                        return EXIT_ENDED
+
+    def _do(self, job: Job) -> None:
+        seat, slot = self._seat, job.slot
+        plan = seat.plan(job)
+        if plan is None:
+            seat.put_off(job)
+            return
+        begun_ns = monotonic_ns()
+        if self._outcomes and (
+            plan.mean_ns > HOSTAGE_NS or begun_ns - self._oldest_ns > HOSTAGE_NS
+        ):
+            self._flush()
+            begun_ns = monotonic_ns()
+        seat.voices.flush()
+        speaker = slot if plan.is_captured else 0
+        if speaker or self._marked:
+            seat.mark(speaker)
+            self._marked = speaker
+        seat.board.begin(0, slot, begun_ns)
+        context = self._context = TaskContext(seat, plan.definition, job, begun_ns)
+        if self._stopped == slot:
+            context.stop()
+        verdict = self._run_code(plan, job, context)
+        run_ns = monotonic_ns() - begun_ns
+        if seat.link.severed:
+            self._vanish()
+        self._context = None
+        seat.notes.settle(slot)
+        plan.learn(run_ns)
+        if not self._outcomes:
+            self._oldest_ns = begun_ns + run_ns
+        self._outcomes.append(
+            verdict.outcome(slot, plan.limit, run_ns, *self._meter.measure(run_ns))
+        )
+
+    def _run_code(self, plan: Plan, job: Job, context: TaskContext) -> Verdict:
+        inside = self._plain.copy()
+        try:
+            self._slot = job.slot
+            if self._doomed[0] == job.slot:
+                self._end_code(*self._doomed)
+            verdict = inside.run(perform, plan, job, context, hooks.call)
+            self._slot = 0
+        except Ended as signalled:
+            self._slot = 0
+            verdict = task_run.ended(signalled.why)
+            inside.run(task_run.after, plan, job, (), {}, verdict, hooks.call)
+        return verdict
+
+    def _vanish(self) -> None:
+        # A process that the code forked has come back out of it; the task is not its own.
+        self._seat.voices.flush()
+        os._exit(0)
+
+    def _flush(self) -> None:
+        seat = self._seat
+        seat.voices.flush()
+        if not self._outcomes:
+            return
+        outcomes, self._outcomes = self._outcomes, []
+        seat.mend()
+        seat.link.send(Done(outcomes))
+        # Not before: the last task has begun, as far as anybody knows, until its end is told.
+        seat.board.end(0)
+        if signal.getsignal(signal.SIGTERM) != self._on_sigterm:
+            signal.signal(signal.SIGTERM, self._on_sigterm)
+
+    def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
+        doomed, why = self._seat.board.doomed()
+        if doomed != self._slot:
+            self._doomed = doomed, why
+        elif doomed and doomed != self._ended_slot:
+            self._end_code(doomed, why)
+
+    def _end_code(self, slot: int, why: Why) -> None:
+        self._ended_slot = slot
+        if self._context is not None:
+            self._context.stop()
+        if self._seat.link.busy:
+            self._seat.link.postponed = Ended(why)
+            return
+        raise Ended(why)
+
+    # The link's thread.
+
+    def _heard(self, message: Any) -> None:
+        match message:
+            case Run(jobs):
+                for job in jobs:
+                    self._pending[job.slot] = job
+                self._inbox.put(jobs)
+            case Withdraw(slots):
+                self._withdraw(slots)
+            case Cancel(slot):
+                self._stop(slot)
+            case Stack(ticket, slot):
+                self._seat.link.send(Stacked(ticket, self._stack(slot)))
+            case Answer() | Rang():
+                self._seat.heard(message)
+            case Tell():
+                self._inbox.put(message)
+            case Leave():
+                self._withdraw(list(self._pending))
+                self._inbox.put(None)
+
+    def _stop(self, slot: int) -> None:
+        # Noted first: a context that is made at this moment looks here.
+        self._stopped = slot
+        context = self._context
+        if context is not None and context.slot == slot:
+            context.stop()
+        elif slot in self._pending:
+            self._withdraw([slot])
+
+    def _withdraw(self, slots: list[int]) -> None:
+        taken = [slot for slot in slots if self._pending.pop(slot, None) is not None]
+        self._seat.link.send(Withdrawn(taken))
+
+    def _stack(self, slot: int) -> str:
+        context = self._context
+        if context is None or context.slot != slot:
+            return ""
+        return stack_trace.of_thread(self._main)

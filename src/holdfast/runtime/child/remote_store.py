@@ -1,0 +1,265 @@
+"""`RemoteStore`: the store as a child has it, at the other end of its socket.
+
+Owns the child's side of the relay. An operation's generator runs here, in the code's own
+thread; each statement it yields is carried out by the supervisor, in one transaction that
+is committed when the generator has ended. So `send`, `get` and control work inside a task
+as they do outside, and no child holds a connection.
+
+Failure: an operation that raises here is undone there. A supervisor that is gone takes this
+process with it, so nobody waits for ever.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
+from holdfast.core.lineage import running
+from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.wire.messages import Answer, Ask, Listen, Message, Rang
+from holdfast.runtime.wire.relay_codec import Asked, decode_rows, encode_asked, is_conflict, rebuild
+from holdfast.store.migrate import SchemaConnection
+from holdfast.store.op import Channel, Hint, Mode, Op, Statement, Steps, alone
+from holdfast.store.settings import Engine, StoreSettings
+
+T = TypeVar("T")
+
+
+class Line(Protocol):
+    """The way to the supervisor."""
+
+    def send(self, *messages: Message) -> bool:
+        """Say it; False if this process has no line to the supervisor any more."""
+        ...
+
+
+class RemoteStore:
+    """A `Store` that asks the supervisor. Any thread may use it."""
+
+    def __init__(self, line: Line, settings: StoreSettings) -> None:
+        self._line = line
+        self._settings = settings
+        self._tickets = count(1)
+        self._waiting: dict[int, SimpleQueue[Answer]] = {}
+        self._lock = threading.Lock()
+        self._listeners: list[RemoteListener] = []
+
+    @property
+    def engine(self) -> Engine:
+        return self._settings.engine
+
+    @property
+    def settings(self) -> StoreSettings:
+        return self._settings
+
+    def run(self, op: Op[T]) -> T:
+        """Run one operation in one transaction of the supervisor's."""
+        with _Errand(self, op) as errand:
+            return errand.run()
+
+    def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
+        """Run an operation, made anew after a deadlock or serialisation conflict."""
+        for failed in range(1, tries):
+            try:
+                return self.run(make())
+            except StoreUnavailable as error:
+                if not is_conflict(error):
+                    raise
+            time.sleep(random.uniform(0.0, 0.005 * 2**failed))
+        return self.run(make())
+
+    def hint(self, channel: Channel, queues: Sequence[str] = ()) -> None:
+        """Wake listeners now. Best effort; never raises."""
+        try:
+            self.run(_notify(channel, queues))
+        except HoldfastError:
+            pass
+
+    def listen(self, *channels: Channel) -> RemoteListener:
+        """Hear hints on these channels from now on."""
+        listener = RemoteListener(self, frozenset(channels))
+        with self._lock:
+            news = set(channels) - self._heard()
+            self._listeners.append(listener)
+            self._line.send(*(Listen(channel.value, True) for channel in news))
+        return listener
+
+    def tend(self) -> None:
+        """Nothing: the supervisor does it."""
+
+    def with_schema(self, work: Callable[[SchemaConnection], T], *, lock: bool) -> T:
+        raise StoreError("a task cannot change the schema: use `holdfast db migrate`")
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    # What the child's own machinery calls.
+
+    def answered(self, answer: Answer) -> None:
+        """The supervisor has answered."""
+        waiting = self._waiting.get(answer.ticket)
+        if waiting is not None:
+            waiting.put(answer)
+
+    def rang(self, message: Rang) -> None:
+        """The supervisor passes on a hint."""
+        for listener in list(self._listeners):
+            if message.channel in listener.channels:
+                listener.wake("")
+
+    def forget(self, listener: RemoteListener) -> None:
+        """A listener is closed."""
+        with self._lock:
+            if listener not in self._listeners:
+                return
+            self._listeners.remove(listener)
+            over = listener.channels - self._heard()
+            self._line.send(*(Listen(channel.value, False) for channel in over))
+
+    def _heard(self) -> set[Channel]:
+        return {channel for listener in self._listeners for channel in listener.channels}
+
+    def open_errand(self) -> tuple[int, SimpleQueue[Answer]]:
+        """A new ticket, and where its answers arrive."""
+        ticket = next(self._tickets)
+        answers = self._waiting[ticket] = SimpleQueue()
+        return ticket, answers
+
+    def close_errand(self, ticket: int) -> None:
+        del self._waiting[ticket]
+
+    def tell(self, question: Ask) -> bool:
+        """Say something to the supervisor that has no answer; whether there was a line."""
+        return self._line.send(question)
+
+    def ask(self, question: Ask) -> None:
+        """Put a question to the supervisor."""
+        if not self.tell(question):
+            raise StoreError(
+                "this process was forked from a task's and cannot reach the store through its "
+                "worker: make a new Holdfast here, or send from the task itself"
+            )
+
+
+class _Errand(Generic[T]):
+    """One operation on its way: what was asked, and whether it must still be undone."""
+
+    def __init__(self, store: RemoteStore, op: Op[T]) -> None:
+        self._store = store
+        self._op = op
+        self._steps = iter(op)
+        self._ticket, self._answers = store.open_errand()
+        context = running.get()
+        self._slot = context.slot if isinstance(context, TaskContext) else 0
+        self._asked = 0
+        self._open = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._steps.close()
+        self._store.close_errand(self._ticket)
+        if self._open:
+            # The generator raised, or the code was ended while it waited.
+            self._store.tell(self._question(end=True, undo=True))
+
+    def run(self) -> T:
+        answer: Any = None
+        while True:
+            try:
+                asked = self._steps.send(answer)
+            except StopIteration as end:
+                self._finish()
+                value: T = end.value
+                return value
+            answer = decode_rows(asked, self._put(self._question(asked)))
+
+    def _question(
+        self, asked: Asked | None = None, *, end: bool = False, undo: bool = False
+    ) -> Ask:
+        return Ask(
+            self._ticket,
+            self._slot,
+            self._asked,
+            self._op.mode.value,
+            self._op.name,
+            None if asked is None else encode_asked(asked),
+            end,
+            undo,
+        )
+
+    def _put(self, question: Ask) -> Any:
+        # Only a write is one transaction over there; the rest stands for itself.
+        self._open = self._op.mode is Mode.WRITE
+        self._asked += 1
+        self._store.ask(question)
+        answer = self._answers.get()
+        if answer.error is not None:
+            self._open = False
+            raise rebuild(answer)
+        return answer.rows
+
+    def _finish(self) -> None:
+        if self._open:
+            self._put(self._question(end=True))
+            self._open = False
+
+
+class RemoteListener:
+    """One subscription to hints, which the supervisor passes on."""
+
+    def __init__(self, store: RemoteStore, channels: frozenset[Channel]) -> None:
+        self.channels = channels
+        self._store = store
+        self._heard: set[str] = set()
+        self._changed = threading.Condition()
+        self._woken = False
+
+    def wait(self, timeout: float) -> frozenset[str]:
+        """Sleep until a hint or the timeout; what was heard, empty after a timeout."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._heard or self._woken, timeout)
+            heard = frozenset(self._heard)
+            self._heard.clear()
+            self._woken = False
+        return heard
+
+    def wake(self, heard: str | None = None) -> None:
+        """End a `wait` of another thread now."""
+        with self._changed:
+            self._woken = True
+            if heard is not None:
+                self._heard.add(heard)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        self._store.forget(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@alone
+def _notify(channel: Channel, queues: Sequence[str]) -> Steps[None]:
+    yield Statement("notify", hint=Hint(channel, tuple(queues) or ("",)))

@@ -1,0 +1,44 @@
+"""A child that was spawned: it imports the application by itself.
+
+    python -m holdfast.runtime.child.spawned_main MODULE:APP DIRECTORY TEMPLATE_PID FORK
+
+Its socket, its board and its output pipe are the descriptors 3, 4 and 5; FORK is the
+message that asked for it, in hexadecimal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import msgspec
+
+from holdfast.runtime import orphan_guard
+from holdfast.runtime.child import seat
+from holdfast.runtime.child.load_app import Unloadable, load
+from holdfast.runtime.child.stdio import Voices
+from holdfast.runtime.wire.messages import EXIT_BROKEN, Fork
+
+_DESCRIPTORS = (3, 4, 5)
+
+
+def main() -> None:
+    """Be a child."""
+    target, place, template, message = sys.argv[1:]
+    orphan_guard.die_with(int(template))
+    for descriptor in _DESCRIPTORS:
+        os.set_inheritable(descriptor, False)
+    fork = msgspec.msgpack.decode(bytes.fromhex(message), type=Fork)
+    os.chdir(place)
+    voices = Voices()
+    try:
+        application = load(target)
+    except Unloadable as error:
+        sys.stderr.write(f"{error}\n")
+        voices.flush()
+        os._exit(EXIT_BROKEN)
+    seat.live(fork, _DESCRIPTORS, application, voices, int(template))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,324 @@
+"""The template: the process that imports the application, and makes children of itself.
+
+    python -m holdfast.runtime.child.template MODULE:APP DESCRIPTOR
+
+Owns user code's first import and every child's birth and death. While it has one thread,
+a child is a fork: quick, and sharing memory. Threads do not survive a fork, nor do the locks
+they hold, so an application that starts one at import gets children that import it again.
+
+It runs no task. It reaps children, kills what is left of a dead child's process group, and
+dies with the supervisor, taking every child along: by the kernel's signal, and by the end of
+the socket.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from time import monotonic
+from types import FrameType
+from typing import NoReturn
+
+import msgspec
+
+from holdfast.runtime import orphan_guard
+from holdfast.runtime.application import Application, manifest
+from holdfast.runtime.child.load_app import Unloadable, load
+from holdfast.runtime.child.stdio import Voices
+from holdfast.runtime.wire.framing import Reader, send
+from holdfast.runtime.wire.messages import (
+    EXIT_BROKEN,
+    Broken,
+    Died,
+    Forget,
+    Fork,
+    Forked,
+    Kind,
+    Message,
+    ToTemplate,
+)
+
+_CHUNK = 64 * 1024
+_MOST_DESCRIPTORS = 64
+_FIRST_INHERITED = 3
+_HIGH = 10
+_LAST_PATIENCE = 2.0
+_HELD_BACK = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+
+
+class Template:
+    """One application, and its living children."""
+
+    def __init__(self, target: str, sock: socket.socket) -> None:
+        self._target = target
+        self._sock = sock
+        self._parent = os.getppid()
+        self._place = str(Path.cwd())
+        self._reader = Reader(ToTemplate)
+        self._descriptors: deque[int] = deque()
+        self._children: dict[int, int] = {}
+        self._bell, self._rope = os.pipe()
+        os.set_blocking(self._bell, False)
+        os.set_blocking(self._rope, False)
+        self._voices = Voices()
+
+    def run(self) -> NoReturn:
+        """Import the application, then make children until the supervisor is gone."""
+        orphan_guard.die_with(self._parent)
+        try:
+            os.setsid()
+        except PermissionError:
+            pass
+        self._settle_signals()
+        try:
+            application = load(self._target)
+        except Unloadable as error:
+            self._say(Broken(str(error)))
+            self._end(2)
+        threads = thread_count()
+        self._say(manifest(application, self._target, threads))
+        # Again: a module may have set its own when it was imported.
+        self._settle_signals()
+        if threads == 1:
+            # Nothing of ours can hang from here on, so there is time to take along what
+            # children have started themselves.
+            orphan_guard.die_with(self._parent, signal.SIGTERM)
+        _get_ready({task.executor for task in application.tasks})
+        gc.collect()
+        gc.freeze()
+        self._serve(application)
+        self._end()
+
+    def _settle_signals(self) -> None:
+        signal.signal(signal.SIGINT, _ignored)
+        signal.signal(signal.SIGHUP, _ignored)
+        signal.signal(signal.SIGCHLD, _ignored)
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        signal.set_wakeup_fd(self._rope, warn_on_full_buffer=False)
+
+    def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
+        # A SIGTERM to everybody (a service manager's way to stop) is for the supervisor to
+        # interpret; the kernel's own word that it is dead is not.
+        if os.getppid() != self._parent:
+            self._end()
+
+    def _serve(self, application: Application) -> None:
+        poll = select.poll()
+        poll.register(self._sock, select.POLLIN)
+        poll.register(self._bell, select.POLLIN)
+        while True:
+            for descriptor, _ in poll.poll():
+                if descriptor == self._bell:
+                    _drain(self._bell)
+                    self._reap()
+                elif not self._hear(application):
+                    return
+
+    def _hear(self, application: Application) -> bool:
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._sock, _CHUNK, _MOST_DESCRIPTORS)
+        except ConnectionError:
+            return False
+        if not data:
+            return False
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+        self._descriptors += descriptors
+        for message in self._reader.feed(data):
+            self._obey(message, application)
+        return True
+
+    def _obey(self, message: Message, application: Application) -> None:
+        match message:
+            case Fork(number):
+                given = [self._descriptors.popleft() for _ in range(message.descriptors)]
+                self._bear(message, given, application)
+                for descriptor in given:
+                    os.close(descriptor)
+            case Forget(number):
+                for pid, other in self._children.items():
+                    if other == number:
+                        orphan_guard.kill_group(pid)
+
+    def _bear(self, fork: Fork, descriptors: Sequence[int], application: Application) -> None:
+        try:
+            pid = self._make(fork, descriptors, application)
+        except OSError as error:
+            # No memory, or too many processes: the supervisor tries again, a little later.
+            sys.stderr.write(f"no child could be made: {error}\n")
+            self._say(Died(fork.child, 0, EXIT_BROKEN, None, 0, 0))
+            return
+        self._children[pid] = fork.child
+        self._say(Forked(fork.child, pid))
+
+    def _make(self, fork: Fork, descriptors: Sequence[int], application: Application) -> int:
+        self._voices.flush()
+        if thread_count() > 1:
+            return self._spawn(fork, descriptors)
+        template = os.getpid()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+        try:
+            pid = os.fork()
+        except OSError:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
+            raise
+        if pid == 0:
+            from holdfast.runtime.child import seat
+
+            self._sock.close()
+            os.close(self._bell)
+            os.close(self._rope)
+            seat.live(fork, descriptors, application, self._voices, template)
+        try:
+            # The child does the same; whoever comes first, it is done before we go on.
+            os.setpgid(pid, pid)
+        except (PermissionError, ProcessLookupError):
+            pass
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
+        return pid
+
+    def _spawn(self, fork: Fork, descriptors: Sequence[int]) -> int:
+        import fcntl
+        from subprocess import _args_from_interpreter_flags  # type: ignore[attr-defined]
+
+        # Out of the way of the numbers that the child will find them under.
+        high = [fcntl.fcntl(d, fcntl.F_DUPFD_CLOEXEC, _HIGH) for d in descriptors]
+        try:
+            return os.posix_spawn(
+                sys.executable,
+                [
+                    sys.executable,
+                    *_args_from_interpreter_flags(),
+                    "-m",
+                    "holdfast.runtime.child.spawned_main",
+                    self._target,
+                    self._place,
+                    str(os.getpid()),
+                    msgspec.msgpack.encode(fork).hex(),
+                ],
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, source, _FIRST_INHERITED + place)
+                    for place, source in enumerate(high)
+                ],
+                setpgroup=0,
+                setsigmask=(),
+                setsigdef=_HELD_BACK,
+            )
+        finally:
+            for descriptor in high:
+                os.close(descriptor)
+
+    def _reap(self) -> None:
+        for pid, number in list(self._children.items()):
+            ended = _bury(pid)
+            if ended is None:
+                continue
+            status, usage = ended
+            del self._children[pid]
+            code = os.waitstatus_to_exitcode(status)
+            self._say(
+                Died(
+                    number,
+                    pid,
+                    exit_code=code if code >= 0 else None,
+                    exit_signal=-code if code < 0 else None,
+                    peak_memory_kb=usage.ru_maxrss,
+                    cpu_time_us=round((usage.ru_utime + usage.ru_stime) * 1e6),
+                )
+            )
+
+    def _say(self, message: Message) -> None:
+        try:
+            send(self._sock, message)
+        except OSError:
+            self._end()
+
+    def _end(self, status: int = 0) -> NoReturn:
+        for pid in self._children:
+            orphan_guard.kill_group(pid)
+        self._voices.flush()
+        self._await_children(monotonic() + _LAST_PATIENCE)
+        os._exit(status)
+
+    def _await_children(self, deadline: float) -> None:
+        """Wait for children that were killed: whoever waits for us must find nothing left.
+
+        Not for ever: the kernel does not end a process that is stuck in a call of its own.
+        """
+        poll = select.poll()
+        poll.register(self._bell, select.POLLIN)
+        while True:
+            _drain(self._bell)
+            self._children = {pid: n for pid, n in self._children.items() if _bury(pid) is None}
+            left = deadline - monotonic()
+            if not self._children or left <= 0:
+                return
+            poll.poll(left * 1000)
+
+
+def thread_count() -> int:
+    """All threads of this process, those that C code has started included."""
+    tasks = Path("/proc/self/task")
+    try:
+        return sum(1 for _ in tasks.iterdir())
+    except OSError:
+        return threading.active_count()
+
+
+def _get_ready(kinds: Iterable[Kind]) -> None:
+    """Import what children need, once for all of them.
+
+    After the manifest is sent: the supervisor has the store to open meanwhile.
+    """
+    for kind in kinds:
+        import_module(f"holdfast.runtime.child.{kind}_child")
+
+
+def _bury(pid: int) -> tuple[int, resource.struct_rusage] | None:
+    """Reap a child if it is dead, and kill what is left of its group; None if it lives."""
+    if hasattr(os, "waitid"):
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            return None
+        # Before its number is free for others.
+        orphan_guard.kill_group(pid)
+        _, status, usage = os.wait4(pid, 0)
+        return status, usage
+    ended, status, usage = os.wait4(pid, os.WNOHANG)
+    if not ended:
+        return None
+    orphan_guard.kill_group(pid)
+    return status, usage
+
+
+def _drain(descriptor: int) -> None:
+    try:
+        while os.read(descriptor, 4096):
+            pass
+    except BlockingIOError:
+        pass
+
+
+def _ignored(number: int, frame: FrameType | None) -> None:
+    """A handler, because SIG_IGN would be inherited by what user code executes."""
+
+
+def main() -> NoReturn:
+    """Be the template of `MODULE:APP`, over the socket with the given number."""
+    target, descriptor = sys.argv[1:]
+    os.set_inheritable(int(descriptor), False)
+    Template(target, socket.socket(fileno=int(descriptor))).run()
+
+
+if __name__ == "__main__":
+    main()

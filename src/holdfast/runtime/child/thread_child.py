@@ -1,0 +1,207 @@
+"""A thread child: several tasks at a time, one in each lane.
+
+Owns the lanes. A task is ended by a flag and by `Ended`, raised at its next line of Python;
+code that waits inside C is reached when it comes back. What does not end in time is the
+supervisor's business: it lets this process finish the others, and replaces it.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import ctypes
+import threading
+from queue import SimpleQueue
+from time import monotonic_ns
+from typing import Any, TypeAlias
+
+from holdfast.runtime.child import hooks, stack_trace, task_run
+from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.seat import Seat
+from holdfast.runtime.child.task_output import TaskSpeech, current_speech
+from holdfast.runtime.child.task_run import Ended, Plan, Verdict, perform
+from holdfast.runtime.wire.messages import (
+    EXIT_LEFT,
+    Answer,
+    Cancel,
+    Done,
+    Job,
+    Leave,
+    Rang,
+    Run,
+    Stack,
+    Stacked,
+    Tell,
+    Why,
+    Withdraw,
+    Withdrawn,
+)
+
+Work: TypeAlias = "Job | Tell | None"
+
+task_run.hide(__file__)
+
+
+class ThreadChild:
+    """Lanes take work from one queue; the link's thread calls `_heard`."""
+
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
+        self._inbox: SimpleQueue[Work] = SimpleQueue()
+        self._pending: dict[int, Job] = {}
+        self._left = threading.Event()
+        self._lanes = [
+            _Lane(seat, number, self._inbox, self._pending) for number in range(seat.fork.lanes)
+        ]
+
+    def run(self) -> int:
+        """Run jobs until asked to leave."""
+        self._seat.voices.route(current_speech)
+        self._seat.link.hear(self._heard)
+        self._seat.greet()
+        for lane in self._lanes:
+            lane.thread.start()
+        self._left.wait()
+        for lane in self._lanes:
+            lane.thread.join()
+        return EXIT_LEFT
+
+    def _heard(self, message: Any) -> None:
+        match message:
+            case Run(jobs):
+                for job in jobs:
+                    self._pending[job.slot] = job
+                    self._inbox.put(job)
+            case Withdraw(slots):
+                self._withdraw(slots)
+            case Cancel(slot, why):
+                if slot in self._pending:
+                    self._withdraw([slot])
+                for lane in self._lanes:
+                    lane.end(slot, why)
+            case Stack(ticket, slot):
+                self._seat.link.send(Stacked(ticket, self._stack(slot)))
+            case Answer() | Rang():
+                self._seat.heard(message)
+            case Tell():
+                self._inbox.put(message)
+            case Leave():
+                self._withdraw(list(self._pending))
+                for _ in self._lanes:
+                    self._inbox.put(None)
+                self._left.set()
+
+    def _withdraw(self, slots: list[int]) -> None:
+        taken = [slot for slot in slots if self._pending.pop(slot, None) is not None]
+        self._seat.link.send(Withdrawn(taken))
+
+    def _stack(self, slot: int) -> str:
+        for lane in self._lanes:
+            if lane.slot == slot and lane.thread.ident is not None:
+                return stack_trace.of_thread(lane.thread.ident)
+        return ""
+
+
+class _Lane:
+    """One thread that runs one task at a time."""
+
+    def __init__(
+        self, seat: Seat, number: int, inbox: SimpleQueue[Work], pending: dict[int, Job]
+    ) -> None:
+        self._seat = seat
+        self._number = number
+        self._inbox = inbox
+        self._pending = pending
+        self._lock = threading.Lock()
+        self._context: TaskContext | None = None
+        self._why: Why | None = None
+        self._taken = 0
+        """Whose turn it is, from before it leaves the pending ones until it has ended."""
+        self.slot = 0
+        """Whose code may be ended: not 0 exactly while it runs."""
+        self.thread = threading.Thread(
+            target=self._run, name=f"holdfast-lane-{number}", daemon=True
+        )
+
+    def end(self, slot: int, why: Why) -> None:
+        """Have the code of this slot ended, if it runs here (the link's thread)."""
+        with self._lock:
+            if self._taken != slot or self._why is not None:
+                return
+            self._why = why
+            if self._context is not None:
+                self._context.stop()
+            if self.slot == slot:
+                _throw(self.thread, Ended)
+
+    def _run(self) -> None:
+        while True:
+            work = self._inbox.get()
+            if work is None:
+                return
+            if isinstance(work, Tell):
+                self._seat.tell(work)
+                continue
+            with self._lock:
+                self._taken, self._why = work.slot, None
+            if self._pending.pop(work.slot, None) is not None:
+                self._do(work)
+            self._taken = 0
+
+    def _do(self, job: Job) -> None:
+        seat, slot = self._seat, job.slot
+        plan = seat.plan(job)
+        if plan is None:
+            seat.put_off(job)
+            return
+        begun_ns = monotonic_ns()
+        seat.board.begin(self._number, slot, begun_ns)
+        context = TaskContext(seat, plan.definition, job, begun_ns)
+        speech = TaskSpeech(seat.link, slot) if plan.is_captured else None
+        context.speech = speech
+        verdict = self._run_code(plan, job, context)
+        run_ns = monotonic_ns() - begun_ns
+        seat.notes.settle(slot)
+        if speech is not None:
+            speech.settle()
+        seat.link.send(Done([verdict.outcome(slot, plan.limit, run_ns)]))
+        seat.board.end(self._number)
+
+    def _run_code(self, plan: Plan, job: Job, context: TaskContext) -> Verdict:
+        inside = contextvars.copy_context()
+        verdict: Verdict | None = None
+        try:
+            if self._open(context):
+                verdict = inside.run(perform, plan, job, context, hooks.call)
+            self._shut()
+        except Ended:
+            self._shut()
+        if verdict is None:
+            verdict = task_run.ended(self._why or "cancel")
+            inside.run(task_run.after, plan, job, (), {}, verdict, hooks.call)
+        return verdict
+
+    def _open(self, context: TaskContext) -> bool:
+        """From here on the code may be ended; False if it was to end before it began."""
+        with self._lock:
+            if self._why is not None:
+                return False
+            self._context = context
+            self.slot = context.slot
+            return True
+
+    def _shut(self) -> None:
+        """From here on nothing is thrown at this thread; what is on its way is caught."""
+        try:
+            with self._lock:
+                self.slot = 0
+                self._context = None
+                if self._why is not None:
+                    _throw(self.thread, None)
+        except Ended:
+            self.slot = 0
+
+
+def _throw(thread: threading.Thread, what: type[BaseException] | None) -> None:
+    """Raise an exception in another thread at its next line; None takes it back."""
+    thrown = ctypes.py_object(what) if what is not None else ctypes.c_void_p(None)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), thrown)

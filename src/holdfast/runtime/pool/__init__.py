@@ -1,1 +1,0 @@
-"""Children: making them, handing them tasks, hearing from them, ending them."""

@@ -1,0 +1,1 @@
+"""The supervisor process: it owns the store, and never runs user code."""

@@ -1,0 +1,164 @@
+"""The crew: as many children as there should be.
+
+Owns the making, replacing and ending of children. They are forked by the template, which
+has imported the application; the supervisor never does. A child that died is replaced,
+after a pause that grows if children keep dying young. A child that has served its time
+takes nothing more, and is replaced when its hand is empty.
+
+Nothing outlives the worker: children die with the template, the template with the
+supervisor, by the kernel's own means.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from time import monotonic
+
+from holdfast.runtime import orphan_guard
+from holdfast.runtime.orphan_guard import Witness
+from holdfast.runtime.supervisor.children.template_process import Template
+from holdfast.runtime.supervisor.state.child_handle import Member, State
+from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.wire import shared_page
+from holdfast.runtime.wire.messages import Fork, Kind, Leave
+
+log = logging.getLogger("holdfast.worker")
+
+_OUTPUT_PIPE = 1024 * 1024
+_YOUNG = 1.0
+_LONGEST_PAUSE = 10.0
+_LAST_PATIENCE = 2.0
+
+
+class Crew:
+    """Changes under the desk's lock, except where it says otherwise."""
+
+    def __init__(
+        self,
+        template: Template,
+        desk: Desk,
+        wanted: dict[Kind, tuple[int, int]],
+        *,
+        joined: Callable[[Member], None],
+        stuck: Callable[[Member], None],
+    ) -> None:
+        self.template = template
+        self._desk = desk
+        self._wanted = wanted
+        """For each kind: how many children, and how many tasks each runs at a time."""
+        self._joined = joined
+        self._stuck = stuck
+        self._next = 1
+        self._born: dict[int, float] = {}
+        self._early_deaths = 0
+        self._not_before = 0.0
+        self.closing = False
+
+    def fill(self) -> None:
+        """Make the children that are missing."""
+        if self.closing or monotonic() < self._not_before:
+            return
+        members = self._desk.members.values()
+        for kind, (count, lanes) in self._wanted.items():
+            alive = sum(m.kind == kind and m.state is not State.LEAVING for m in members)
+            for _ in range(count - alive):
+                self._make(kind, lanes)
+
+    def _make(self, kind: Kind, lanes: int) -> None:
+        number, self._next = self._next, self._next + 1
+        ours, theirs = socket.socketpair()
+        output, child_output = os.pipe()
+        os.set_blocking(output, False)
+        _enlarge(output)
+        memory = shared_page.create(lanes)
+        nonce = os.urandom(16)
+        member = Member(
+            number, kind, lanes, ours, shared_page.Board(memory, lanes), output, nonce, self._stuck
+        )
+        if kind == "process":
+            member.most = self._desk.options.max_tasks_per_child
+        try:
+            self.template.fork(
+                Fork(number, kind, lanes, member.name, nonce, 3),
+                [theirs.fileno(), memory, child_output],
+            )
+        except OSError:
+            # The template is gone; its end is noticed where it is read from.
+            member.close()
+            os.close(output)
+            return
+        finally:
+            theirs.close()
+            os.close(memory)
+            os.close(child_output)
+        self._born[number] = monotonic()
+        self._desk.members[number] = member
+        self._joined(member)
+
+    def buried(self, member: Member) -> None:
+        """A child is gone; one that died young makes the next ones wait."""
+        self._desk.members.pop(member.number, None)
+        lived = monotonic() - self._born.pop(member.number, 0.0)
+        if lived < _YOUNG and not member.served:
+            self._early_deaths += 1
+            pause = min(0.1 * 2**self._early_deaths, _LONGEST_PAUSE)
+            self._not_before = monotonic() + pause
+            log.warning(
+                "%s died %.1f s after it was made; next try in %.1f s", member.name, lived, pause
+            )
+        else:
+            self._early_deaths = 0
+
+    def retire(self, member: Member) -> None:
+        """Let a child go when its hand is empty; its successor is made at once."""
+        if member.state is State.READY:
+            member.state = State.LEAVING
+        if not member.hand:
+            member.say(Leave())
+        self.fill()
+
+    def kill(self, member: Member) -> None:
+        """End a child now, with everything it started."""
+        if member.state is State.DEAD or member.pid is None:
+            return
+        try:
+            os.killpg(member.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def kill_all(self) -> None:
+        """End every child now."""
+        for member in list(self._desk.members.values()):
+            self.kill(member)
+
+    def end(self) -> None:
+        """End template and children; returns when they are gone. Called without the lock."""
+        with self._desk.lock:
+            pids = [m.pid for m in self._desk.members.values() if m.pid is not None]
+        witness = Witness(pids)
+        if not self.template.end():
+            # It could not take its children along.
+            for pid in pids:
+                orphan_guard.kill_group(pid)
+        if not witness.wait(_LAST_PATIENCE):
+            log.error(
+                "of the processes %s some have not ended though they were killed: the kernel holds "
+                "on to them (a file system that does not answer?)",
+                ", ".join(map(str, pids)),
+            )
+
+
+def _enlarge(pipe: int) -> None:
+    """A larger pipe, where that is allowed: a burst of output must not stop its task."""
+    if sys.platform == "linux":
+        import fcntl
+
+        try:
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _OUTPUT_PIPE)
+        except OSError:
+            pass

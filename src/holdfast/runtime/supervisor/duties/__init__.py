@@ -1,0 +1,1 @@
+"""The supervisor's threads: one duty each."""

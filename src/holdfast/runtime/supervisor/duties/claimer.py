@@ -1,0 +1,302 @@
+"""The claimer: free children → claim → start → hand over.
+
+Invariant: a task is handed to a child only after its start is durable, and every task that
+was claimed is started, released, or left to its lease.
+
+One turn is one transaction. When children are idle it claims and starts at once; under load
+it starts the last batch and claims the next, so that children never wait for a claim. Tasks
+that are known to be short are claimed for one child after the other, and so started by the
+claim itself.
+
+Failure: a turn that raised is undone here; if its commit may have landed, the tasks it
+could have touched are given back (`give_up`) before anything else is tried with them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.core.outcome import NotBegun
+from holdfast.core.records import ClaimedTask, Position
+from holdfast.runtime.options import MAX_BATCH
+from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
+from holdfast.runtime.supervisor.state.child_handle import Member
+from holdfast.runtime.supervisor.state.handover import Orders, begins
+from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.queue_source import Source, in_turn
+from holdfast.runtime.supervisor.state.unknown_commits import Doubts
+from holdfast.store.protocol import Store
+from holdfast.store.verbs import claims
+from holdfast.store.verbs.claims import Begin, Child, Hold, Request, Turn
+
+log = logging.getLogger("holdfast.worker")
+
+
+@dataclass(slots=True)
+class _Plan:
+    begins: list[Assignment]
+    source: Source | None = None
+    request: Request | None = None
+    may_begin: bool = False
+    """Whether some of what is claimed may be given to a child at once."""
+    child: Member | None = None
+    """The child for which all of it is claimed."""
+
+
+class Claimer:
+    """A duty: call `tick` from one thread only."""
+
+    name = "claimer"
+
+    def __init__(
+        self,
+        store: Store,
+        desk: Desk,
+        sources: Sequence[Source],
+        outage: Outage,
+        *,
+        worker_id: str,
+        hostname: str,
+    ) -> None:
+        self._store = store
+        self._desk = desk
+        self._sources = sources
+        self._outage = outage
+        self._worker_id = worker_id
+        self._hostname = hostname
+        self._poll_at = 0.0
+        self._doubts = Doubts(store, desk, outage)
+
+    def rung(self, queues: frozenset[str]) -> None:
+        """A hint: look into these queues (all of them if it does not say)."""
+        with self._desk.lock:
+            for source in self._sources:
+                if not queues or "" in queues or source.queue in queues:
+                    source.rung()
+            self._desk.paused -= queues
+            self._desk.work.notify()
+
+    def paused(self, queues: frozenset[str]) -> None:
+        """A hint: these queues were paused; what was claimed of them shall not begin."""
+        with self._desk.lock:
+            self._desk.paused |= queues
+            self._desk.work.notify()
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether the last look into every queue found nothing to take."""
+        now = monotonic()
+        return not self._desk.came_back and not any(
+            source.may_find(now) for source in self._sources
+        )
+
+    def tick(self) -> float:
+        """Wait until there is something to do, then do one turn of it."""
+        if not self._doubts.settle():
+            return 0.0
+        self._release_stale()
+        with self._desk.lock:
+            plan = self._plan()
+            if plan is None:
+                self._desk.work.wait(self._until_poll())
+                return 0.0
+            self._desk.claiming = True
+        try:
+            self._turn(plan)
+        finally:
+            with self._desk.lock:
+                self._desk.claiming = False
+        return 0.0
+
+    def _until_poll(self) -> float:
+        wait = max(0.0, self._poll_at - monotonic())
+        return min(wait, 0.2) if self._desk.held else wait
+
+    def _plan(self) -> _Plan | None:
+        now = monotonic()
+        if now >= self._poll_at:
+            # The poll is the truth; hints only make it quick. The jitter keeps a fleet from
+            # asking in step.
+            self._poll_at = now + self._desk.options.poll * random.uniform(0.75, 1.25)
+            for source in self._sources:
+                source.rung()
+            self._desk.paused.clear()
+        if self._desk.came_back:
+            for source in self._sources:
+                if source.queue in self._desk.came_back:
+                    source.rung()
+            self._desk.came_back.clear()
+        plan = _Plan(self._desk.fit_held())
+        if self._desk.accepting and not self._outage.is_on:
+            self._choose(plan, now)
+        return plan if plan.begins or plan.request is not None else None
+
+    def _choose(self, plan: _Plan, now: float) -> None:
+        appetite = self._desk.appetite()
+        if not appetite:
+            return
+        for source in in_turn(self._sources):
+            if not source.may_find(now):
+                continue
+            left = self._desk.left(source.queue, source.choice.cap, source.only)
+            wanted = min(appetite.get(source.kind, 0), left, MAX_BATCH)
+            if wanted <= 0:
+                continue
+            if source.is_deep and self._is_for_windows(source, now):
+                window = self._desk.due_window()
+                if window is None or plan.begins:
+                    # Nor from those behind it, for children of this kind.
+                    appetite[source.kind] = 0
+                    continue
+                plan.child = window[0]
+                wanted = min(wanted, window[1])
+            plan.source = source
+            plan.may_begin = self._desk.may_begin(source.kind)
+            plan.request = Request(
+                os.urandom(16),
+                self._worker_id,
+                source.queue,
+                source.names,
+                wanted,
+                self._desk.options.lease_us,
+                source.position(now),
+                source.policies,
+                self._as_known(plan.child),
+            )
+            return
+
+    def _is_for_windows(self, source: Source, now: float) -> bool:
+        """Whether to claim from it for one child after the other, which saves a start.
+
+        Of long tasks it matters who gets which, so they are claimed first and then given out.
+        """
+        return (
+            source.kind == "process"
+            and source.may_share(now)
+            and self._desk.are_short(source.tasks)
+        )
+
+    def _as_known(self, member: Member | None) -> Child | None:
+        return None if member is None else Child(self._hostname, member.pid or 0, member.name)
+
+    def _turn(self, plan: _Plan) -> None:
+        if plan.child is not None:
+            self._fill(plan, plan.child)
+            return
+        at_once: list[Assignment] = []
+        kind = plan.source.kind if plan.source is not None else None
+
+        def begin_now(tasks: Sequence[ClaimedTask]) -> list[Begin]:
+            with self._desk.lock:
+                self._desk.put_back(at_once)
+                # Room that came up since must not let them pass those that were there before.
+                may_begin = kind is not None and self._desk.may_begin(kind)
+                at_once[:], _ = self._desk.fit(tasks if may_begin else ())
+                return begins(at_once)
+
+        try:
+            done = self._store.run(
+                claims.turn(
+                    begins(plan.begins),
+                    plan.request,
+                    hostname=self._hostname,
+                    begin_now=begin_now if plan.may_begin else None,
+                )
+            )
+        except StoreUnavailable as error:
+            self._failed(plan, at_once, error)
+            return
+        self._outage.over()
+        self._landed(plan, at_once, done)
+
+    def _fill(self, plan: _Plan, child: Member) -> None:
+        """Claim and start a window for one child, in one statement."""
+        assert plan.request is not None
+        assert plan.source is not None
+        try:
+            claimed = self._store.run(claims.claim(**plan.request._asdict())).tasks
+        except StoreUnavailable as error:
+            self._failed(plan, [], error)
+            return
+        self._outage.over()
+        with self._desk.lock:
+            self._desk.claimed(claimed)
+            window = self._desk.fill_window(child, claimed)
+            orders = Orders(self._desk, window.given)
+            if window.back:
+                if window.fits:
+                    # They are claimed again in the other way, in which they wait for a child.
+                    plan.source.met_loner(monotonic())
+                self._desk.ended(*(Finished(run, NotBegun()) for run in window.back))
+                self._desk.announce()
+        orders.send()
+        self._looked(plan.source, plan.request, claimed)
+
+    def _landed(self, plan: _Plan, at_once: list[Assignment], done: Turn) -> None:
+        with self._desk.lock:
+            self._desk.claimed(done.claimed)
+            orders = [
+                Orders(self._desk, plan.begins, done.started),
+                Orders(self._desk, at_once, done.begun),
+            ]
+            self._desk.hold(task for task in done.claimed if task.key not in done.begun)
+        for order in orders:
+            order.send()
+        # Not before: children need not wait for where the next claim begins.
+        if plan.source is not None and plan.request is not None:
+            self._looked(plan.source, plan.request, done.claimed)
+
+    def _looked(self, source: Source, request: Request, claimed: Sequence[ClaimedTask]) -> None:
+        if len(claimed) < request.wanted:
+            try:
+                horizon = self._store.run(claims.horizon(request.queue, request.after))
+            except StoreUnavailable:
+                horizon = None
+            with self._desk.lock:
+                source.short(horizon, monotonic())
+        else:
+            last = Position(claimed[-1].priority, claimed[-1].enqueued_at, claimed[-1].id)
+            with self._desk.lock:
+                source.found(last, monotonic())
+
+    def _failed(self, plan: _Plan, at_once: list[Assignment], error: StoreUnavailable) -> None:
+        self._outage.noted(error)
+        with self._desk.lock:
+            self._desk.put_back(at_once)
+            tasks = self._desk.put_back(plan.begins)
+            if not error.commit_unknown:
+                self._desk.hold(tasks)
+        if error.commit_unknown:
+            self._doubts.of_tasks(tasks)
+            if plan.request is not None:
+                self._doubts.of_claim(plan.request.token)
+        self._outage.wait()
+
+    def _release_stale(self) -> None:
+        with self._desk.lock:
+            stale = self._desk.take_stale()
+        if stale:
+            self.release(stale)
+
+    def release(self, tasks: Sequence[ClaimedTask]) -> None:
+        """Give claimed tasks back; while the store cannot be asked, they stay ours."""
+        try:
+            self._store.run(
+                claims.release(
+                    [Hold(task.key, task.token) for task in tasks],
+                    queues={task.queue_name for task in tasks},
+                )
+            )
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+            self._doubts.of_tasks(tasks)
+            return
+        with self._desk.lock:
+            self._desk.forget(tasks)

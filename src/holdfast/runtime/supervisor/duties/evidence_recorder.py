@@ -1,0 +1,155 @@
+"""Evidence of running tasks: what they print, and what they say about themselves.
+
+Owns what has been heard and not yet stored. While a task runs, its notes and the head of its
+output are written a few times a second; what is left when it ends is written with its end,
+in the same transaction. None of it is worth an outcome: what the store refuses is dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.runtime.supervisor.children.output_log import Splitter, Trail
+from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.state.assignment import Assignment
+from holdfast.runtime.supervisor.state.child_handle import Member
+from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.wire.messages import Note
+from holdfast.store.protocol import Store
+from holdfast.store.verbs import evidence
+from holdfast.store.verbs.evidence import LogPart, TaskNote
+
+log = logging.getLogger("holdfast.worker")
+
+_EVERY = 0.2
+_MOST_TASKS = 200
+
+
+@dataclass(slots=True)
+class Record:
+    """What is known of one run and not yet stored."""
+
+    assignment: Assignment
+    trail: Trail = field(default_factory=Trail)
+    note: TaskNote | None = None
+
+    def take(self, *, all_of_it: bool) -> tuple[TaskNote | None, LogPart | None]:
+        """What can be written now; each piece once."""
+        note, self.note = self.note, None
+        data = self.trail.rest() if all_of_it else self.trail.live()
+        part: LogPart | None = None
+        if data:
+            task = self.assignment.task
+            part = LogPart(task.key, task.token, self.assignment.attempt, self.trail.parts, data)
+            self.trail.parts += 1
+        return note, part
+
+
+class Evidence:
+    """Heard by the switchboard, written by a duty of its own and by the finisher."""
+
+    name = "evidence"
+
+    def __init__(self, store: Store, desk: Desk, outage: Outage) -> None:
+        self._store = store
+        self._desk = desk
+        self._outage = outage
+        self._lock = threading.Lock()
+        self._records: dict[int, Record] = {}
+        self._splitters: dict[int, Splitter] = {}
+
+    # --- what is heard (switchboard) -------------------------------------------------------
+
+    def printed(self, member: Member, data: bytes) -> bool:
+        """A process child wrote into its pipe; whether it was more than markers."""
+        splitter = self._splitters.get(member.number)
+        if splitter is None:
+            splitter = self._splitters[member.number] = Splitter(member.nonce)
+        anything = False
+        for slot, piece in splitter.feed(data):
+            anything = True
+            assignment = self._desk.assignments.get(slot)
+            if assignment is not None:
+                self.said(assignment, piece)
+        return anything
+
+    def said(self, assignment: Assignment, data: bytes) -> None:
+        """A task printed."""
+        with self._lock:
+            self._record(assignment).trail.add(data)
+
+    def noted(self, assignment: Assignment, note: Note) -> None:
+        """A task said something about itself."""
+        if note.heartbeat:
+            assignment.beat_at = monotonic()
+        with self._lock:
+            record = self._record(assignment)
+            record.note = _merged(record.note or _blank(assignment), note)
+
+    def gone(self, member: Member) -> None:
+        """A child is dead: its pipe says no more."""
+        self._splitters.pop(member.number, None)
+
+    def _record(self, assignment: Assignment) -> Record:
+        record = self._records.get(assignment.slot)
+        if record is None:
+            record = self._records[assignment.slot] = Record(assignment)
+        return record
+
+    # --- what is written -------------------------------------------------------------------
+
+    def close(self, assignment: Assignment) -> tuple[TaskNote | None, LogPart | None]:
+        """A run has ended: what its end is to be written with."""
+        if assignment.slot not in self._records:
+            return None, None
+        with self._lock:
+            record = self._records.pop(assignment.slot)
+            return record.take(all_of_it=True)
+
+    def tick(self) -> float:
+        """Write what running tasks have said since the last time."""
+        if self._outage.is_on:
+            return _EVERY * 5
+        with self._lock:
+            some = [
+                record
+                for record in self._records.values()
+                if record.note is not None or record.trail.is_waiting
+            ][:_MOST_TASKS]
+            taken = [record.take(all_of_it=False) for record in some if record.assignment.started]
+        notes = [note for note, _ in taken if note is not None]
+        parts = [part for _, part in taken if part is not None]
+        try:
+            if notes:
+                self._store.run(evidence.write_notes(notes))
+            if parts:
+                self._store.run(evidence.append_logs(parts))
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+        except StoreError as error:
+            log.error("notes of %d task(s) were refused and are dropped: %s", len(taken), error)
+        return _EVERY
+
+
+def _blank(assignment: Assignment) -> TaskNote:
+    return TaskNote(assignment.task.key, assignment.task.token)
+
+
+def _merged(held: TaskNote, note: Note) -> TaskNote:
+    stage, meta = held.stage, held.meta
+    if note.stage is not None:
+        stage, meta = note.stage, note.meta
+    elif note.meta is not None:
+        meta = note.meta
+    return replace(
+        held,
+        heartbeat=held.heartbeat or note.heartbeat,
+        progress=held.progress if note.progress is None else note.progress,
+        stage=stage,
+        meta=meta,
+        output=held.output if note.output is None else (held.output or "") + note.output,
+    )

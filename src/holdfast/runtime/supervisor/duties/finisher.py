@@ -1,0 +1,293 @@
+"""The finisher: ended runs → `decide` → one transaction.
+
+Invariant: an outcome that arrived is written exactly once, or was refused because the claim
+was lost; its token is renewed until then.
+
+It takes whatever has gathered while its last commit ran: no timer, so one task alone is not
+delayed, and batches form by themselves under load. A row that the store refuses fails
+alone: the batch is halved until it is found. While the store is away outcomes stay here.
+
+Failure: a commit whose answer was lost is repeated; rows that are then lost but have an
+attempt row with our token had landed the first time.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from itertools import islice
+from operator import attrgetter
+from time import monotonic
+
+from holdfast.core.error_code import ErrorCode
+from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.outcome import Failed, Returned, decide
+from holdfast.core.records import Answer, ClaimedTask, Landing
+from holdfast.core.result import TaskError
+from holdfast.core.status import TaskStatus
+from holdfast.runtime.supervisor.children.remote_hooks import Criers
+from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.state.assignment import Finished
+from holdfast.runtime.supervisor.state.child_handle import Member, State
+from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.store.op import Key, apart
+from holdfast.store.protocol import Store
+from holdfast.store.verbs import finish, inspect
+from holdfast.store.verbs.finish import NO_EXTRAS, Completion, Ending, Extras
+from holdfast.store.verbs.stats import Tally
+
+log = logging.getLogger("holdfast.worker")
+
+MOST = 1000
+_KEY = attrgetter("assignment.task.key")
+_ROLLED_BACK = TaskError.ours(
+    ErrorCode.COMPLETION_ROLLED_BACK,
+    "the task called complete_in and returned, but its transaction was not committed",
+)
+_TALLY_EVERY = 1.0
+_COUNTED_AS: dict[TaskStatus | None, str] = {
+    None: "completed",
+    TaskStatus.COMPLETED: "completed",
+    TaskStatus.FAILED: "failed",
+    TaskStatus.SCHEDULED: "retried",
+    TaskStatus.PENDING: "retried",
+}
+_COMPLETED_ITSELF = Landing(Answer.LANDED, TaskStatus.COMPLETED)
+
+
+_PENDING = TaskStatus.PENDING
+
+
+class Finisher:
+    """A duty: call `tick` from one thread only."""
+
+    name = "finisher"
+
+    def __init__(
+        self,
+        store: Store,
+        desk: Desk,
+        outage: Outage,
+        criers: Criers,
+        *,
+        worker_id: str,
+        kill: Callable[[Member], None],
+        put_off: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._desk = desk
+        self._outage = outage
+        self._criers = criers
+        self._kill = kill
+        self._worker_id = worker_id
+        self._put_off = put_off
+        """Called when a task was put off to a later time, which may be a soon one."""
+        self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        """What `Tally` counts, of each queue and task name."""
+        self._tallied_at = monotonic()
+        self._unsure = False
+
+    def tick(self) -> float:
+        """Wait for ended runs, then write all there are."""
+        with self._desk.lock:
+            self._desk.writing = ()
+            if not self._desk.finished:
+                self._desk.outcomes.wait(_TALLY_EVERY)
+            batch = list(islice(self._desk.finished, MOST))
+            # New claims may go ahead while this is being written.
+            for _ in batch:
+                self._desk.finished.popleft()
+            self._desk.writing = batch
+        if batch:
+            if any(done.committed for done in batch):
+                batch = self._reread(batch)
+            # A claim that was lost may end together with the one that came after it; a write
+            # answers for each task, so it cannot answer for both.
+            for part in apart(batch, _KEY):
+                self._write(part)
+        elif self._counts and monotonic() - self._tallied_at >= _TALLY_EVERY:
+            self._write([])
+        return 0.0
+
+    def _write(self, batch: list[Finished], *, skip_locked: bool = False) -> None:
+        completions, endings = self._decide(batch)
+        extras = self._extras(batch)
+        try:
+            answers = self._store.attempt(
+                lambda: finish.finish(completions, endings, extras, skip_locked=skip_locked)
+            )
+            if self._unsure:
+                answers = self._look_again(batch, answers)
+        except StoreUnavailable as error:
+            self._away(batch, error)
+            return
+        except StoreError as error:
+            self._refused(batch, error)
+            return
+        self._outage.over()
+        self._unsure = False
+        if extras.tallies:
+            self._counts.clear()
+            self._tallied_at = monotonic()
+        self._settle(batch, answers)
+        if any(landing.status is TaskStatus.SCHEDULED for landing in answers.values()):
+            self._put_off()
+        self._cry(batch, endings, answers)
+
+    def _cry(
+        self, batch: Sequence[Finished], endings: Sequence[Ending], answers: dict[Key, Landing]
+    ) -> None:
+        orphans = {d.assignment.task.key: d.assignment for d in batch if d.orphaned}
+        for ending in endings if orphans else ():
+            landing = answers.get(ending.key)
+            if ending.key in orphans and landing is not None and landing.status is not None:
+                self._criers.orphaned(orphans[ending.key], ending.change, landing.status)
+
+    def _reread(self, batch: list[Finished]) -> list[Finished]:
+        """Ask the rows of tasks that say they have completed themselves (`complete_in`).
+
+        A task that returned without having committed has lied, or its transaction is still
+        open somewhere: its child is ended first, so that nothing can commit any more, and the
+        row is asked again.
+        """
+        told = {d.assignment.task.id: d for d in batch if d.committed}
+        try:
+            statuses = self._store.run(inspect.statuses(list(told)))
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+            statuses = {}
+            self._later(list(told.values()))
+            self._outage.wait()
+            return [done for done in batch if not done.committed]
+        kept: list[Finished] = []
+        for done in batch:
+            if not done.committed or statuses.get(done.assignment.task.id) is TaskStatus.COMPLETED:
+                kept.append(done)
+            elif done.assignment.member.state is State.DEAD:
+                kept.append(
+                    Finished(done.assignment, Failed(_ROLLED_BACK), done.usage, done.run_us)
+                )
+            else:
+                self._kill(done.assignment.member)
+                self._later([done])
+        return kept
+
+    def _later(self, batch: Sequence[Finished]) -> None:
+        with self._desk.lock:
+            self._desk.finished.extend(batch)
+            self._desk.outcomes.wait(0.05)
+
+    def _decide(self, batch: Sequence[Finished]) -> tuple[list[Completion], list[Ending]]:
+        completions: list[Completion] = []
+        endings: list[Ending] = []
+        for done in batch:
+            assignment = done.assignment
+            task, pid = assignment.task, assignment.member.pid
+            if done.committed:
+                continue
+            if isinstance(done.outcome, Returned):
+                completions.append(
+                    Completion(
+                        task.key,
+                        task.token,
+                        done.outcome.result,
+                        pid,
+                        done.usage,
+                        task.workflow_id is not None,
+                    )
+                )
+            else:
+                change = decide(task, done.outcome, assignment.policy, random.random)
+                endings.append(
+                    Ending(task.key, task.token, change, pid, self._worker_id, done.usage)
+                )
+        return completions, endings
+
+    def _settle(self, batch: Sequence[Finished], answers: dict[Key, Landing]) -> None:
+        busy: list[Finished] = []
+        ended: list[ClaimedTask] = []
+        runs: defaultdict[tuple[str, str, TaskStatus | None], list[int]] = defaultdict(list)
+        for done in batch:
+            task = done.assignment.task
+            landing = answers.get(task.key, _COMPLETED_ITSELF)
+            if landing.answer is Answer.BUSY:
+                busy.append(done)
+                continue
+            ended.append(task)
+            if landing.answer is not Answer.LOST:
+                runs[task.queue_name, task.task_name, landing.status].append(done.run_us)
+                continue
+            log.warning(
+                "task %s (%s): its lease was lost; what attempt %d came to is discarded",
+                task.id.hex(),
+                task.task_name,
+                done.assignment.attempt,
+            )
+        with self._desk.lock:
+            self._desk.forget(ended)
+            self._desk.came_back |= {queue for queue, _, status in runs if status is _PENDING}
+            self._desk.finished.extend(busy)
+            self._desk.work.notify()
+        for (queue, name, status), took in runs.items():
+            counts = self._counts[queue, name]
+            counts[_COUNTED_AS.get(status, "other")] += len(took)
+            counts["run_us"] += sum(took)
+
+    def _extras(self, batch: Sequence[Finished]) -> Extras:
+        notes = [done.note for done in batch if done.note is not None]
+        logs = [done.printed for done in batch if done.printed is not None]
+        due = monotonic() - self._tallied_at >= _TALLY_EVERY
+        tallies = [
+            Tally(self._worker_id, queue, name, **counts)
+            for (queue, name), counts in (self._counts.items() if due else ())
+        ]
+        return Extras(notes, logs, tallies) if notes or logs or tallies else NO_EXTRAS
+
+    def _away(self, batch: Sequence[Finished], error: StoreUnavailable) -> None:
+        """Keep the outcomes and try again; the keeper decides when that has no sense any more."""
+        self._outage.noted(error)
+        self._unsure = self._unsure or error.commit_unknown
+        with self._desk.lock:
+            self._desk.finished.extendleft(reversed(batch))
+        self._outage.wait()
+
+    def _look_again(
+        self, batch: Sequence[Finished], answers: dict[Key, Landing]
+    ) -> dict[Key, Landing]:
+        missing = [
+            (done.assignment.task.key, done.assignment.task.token)
+            for done in batch
+            if answers.get(done.assignment.task.key, Landing(Answer.LANDED)).answer is Answer.LOST
+        ]
+        if not missing:
+            return answers
+        landed = self._store.run(finish.ended_under(missing))
+        return {
+            **answers,
+            **{key: Landing(Answer.LANDED) for key, _ in landed},
+        }
+
+    def _refused(self, batch: list[Finished], error: StoreError) -> None:
+        """Find the row that the store refuses, and let it alone fail."""
+        if not batch:
+            self._counts.clear()
+            log.error("statistics were refused and are dropped: %s", error)
+        elif len(batch) > 1:
+            middle = len(batch) // 2
+            self._write(batch[:middle])
+            self._write(batch[middle:])
+        elif isinstance(batch[0].outcome, Failed):
+            done = batch[0]
+            log.error(
+                "task %s: its end cannot be written: %s", done.assignment.task.id.hex(), error
+            )
+            with self._desk.lock:
+                self._desk.forget([done.assignment.task])
+        else:
+            done = batch[0]
+            reason = TaskError.ours(
+                ErrorCode.RESULT_NOT_SERIALISABLE, f"the store refused the result: {error}"
+            )
+            self._write([Finished(done.assignment, Failed(reason), done.usage, done.run_us)])

@@ -1,0 +1,167 @@
+"""The reporter: says that the worker is there, what it runs, and how it is doing.
+
+Owns registration and snapshots. They are for people, and for the dropper, which asks what the
+fleet knows; whether a task is ours is between the keeper and the lease rows.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.core.payload.codec import to_json
+from holdfast.core.records import WorkerState
+from holdfast.runtime.options import MAX_BATCH
+from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.queue_source import Source
+from holdfast.runtime.wire.messages import KnownTask
+from holdfast.store.protocol import Store
+from holdfast.store.verbs import workers
+from holdfast.store.verbs.claims import known_name
+
+
+class Reporter:
+    """A duty: call `tick` from one thread only."""
+
+    name = "reporter"
+
+    def __init__(
+        self,
+        store: Store,
+        desk: Desk,
+        outage: Outage,
+        *,
+        worker_id: str,
+        hostname: str,
+        version: str,
+        tasks: Sequence[KnownTask],
+        sources: Sequence[Source],
+    ) -> None:
+        self._store = store
+        self._desk = desk
+        self._outage = outage
+        self._worker_id = worker_id
+        self._hostname = hostname
+        self._version = version
+        self._known = to_json([known_name(task.name, task.version) for task in tasks])
+        self._queues = list(dict.fromkeys(source.queue for source in sources))
+        choices = {source.queue: source.choice for source in sources}
+        self._weights = {q: c.weight for q, c in choices.items() if c.weight is not None}
+        self._caps = {q: c.cap for q, c in choices.items() if c.cap is not None}
+        self._started_at = 0
+        self._cpu = _cpu_seconds()
+        self._cpu_at = monotonic()
+        self._snapshot_at = 0.0
+
+    def register(self) -> None:
+        """Say that the worker is there; raises if the store is away."""
+        options = self._desk.options
+        found = self._store.run(
+            workers.register(
+                self._worker_id,
+                hostname=self._hostname,
+                pid=os.getpid(),
+                version=self._version,
+                lease_us=options.lease_us,
+                queues=to_json(self._queues),
+                known=self._known,
+                settings=to_json(self._settings()),
+            )
+        )
+        self._started_at = found.started_at
+
+    def tick(self) -> float:
+        """Register again (it is the sign of life), and add a snapshot when one is due."""
+        options = self._desk.options
+        # Whoever has not been seen for a lease is taken for dead.
+        interval = min(options.snapshot_interval, options.lease / 3)
+        if self._outage.is_on:
+            return min(interval, 1.0)
+        try:
+            self.register()
+            if monotonic() >= self._snapshot_at:
+                self._store.run(workers.snapshot(self._snapshot()))
+                self._snapshot_at = monotonic() + options.snapshot_interval - interval / 2
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+        return interval
+
+    def farewell(self) -> None:
+        """Say that the worker stops; best effort."""
+        try:
+            self._store.run(workers.stop(self._worker_id))
+        except StoreUnavailable:
+            pass
+
+    def _snapshot(self) -> WorkerState:
+        with self._desk.lock:
+            running, claimed = self._desk.counts()
+            pids = [member.pid for member in self._desk.members.values() if member.pid]
+        memory = _memory_mb([os.getpid(), *pids])
+        total = _total_memory_mb()
+        now, cpu = monotonic(), _cpu_seconds()
+        percent = 100 * (cpu - self._cpu) / max(now - self._cpu_at, 0.001)
+        self._cpu, self._cpu_at = cpu, now
+        options = self._desk.options
+        return WorkerState(
+            worker_id=self._worker_id,
+            hostname=self._hostname,
+            pid=os.getpid(),
+            processes=len(pids),
+            queues=to_json(self._queues),
+            tasks_running=running,
+            tasks_claimed=claimed,
+            worker_started_at=self._started_at,
+            memory_usage_mb=memory,
+            memory_percent=100 * memory / total if total else None,
+            cpu_percent=percent,
+            max_claim_batch=MAX_BATCH,
+            max_claim_per_worker=options.processes + options.threads + options.coroutines,
+            queue_priorities=to_json(self._weights) if self._weights else None,
+            queue_max_concurrency=to_json(self._caps) if self._caps else None,
+            recovery_config=to_json(
+                {"lease": options.lease, "gap": options.gap, "outage_grace": options.outage_grace}
+            ),
+        )
+
+    def _settings(self) -> dict[str, object]:
+        options = self._desk.options
+        return {
+            "processes": options.processes,
+            "threads": options.threads,
+            "coroutines": options.coroutines,
+            "lease": options.lease,
+            "grace": options.grace,
+            "kill_grace": options.kill_grace,
+            "outage_grace": options.outage_grace,
+            "max_tasks_per_child": options.max_tasks_per_child,
+            "max_memory_per_child_mb": options.max_memory_per_child_mb,
+            "drop_unknown_after": options.drop_unknown_after,
+        }
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _memory_mb(pids: Sequence[int]) -> float:
+    pages = 0
+    for pid in pids:
+        try:
+            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        except (OSError, IndexError, ValueError):
+            continue
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024
+
+
+def _total_memory_mb() -> float:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024
+    except (ValueError, OSError):
+        return 0.0

@@ -1,0 +1,68 @@
+"""Requests: what operators want of running tasks, read from the store twice a second.
+
+Owns the reading of cancel requests and of questions where a task's code is. It has a thread
+of its own because a store that is slow must not delay a time limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.runtime.supervisor.children.stack_queries import Stacks
+from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.state.assignment import Assignment
+from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.store.protocol import Store
+from holdfast.store.verbs import cancel, stack_requests
+
+_EVERY = 0.4
+_NO_ANSWER = (
+    "its process does not answer: it is inside C code that holds the interpreter's lock, or stopped"
+)
+_RUNNING_FOR = 0.2
+"""What has only just started is not asked about: it is most likely gone by the next look."""
+
+
+class Wishes:
+    """A duty: call `tick` from one thread only."""
+
+    name = "wishes"
+
+    def __init__(self, store: Store, desk: Desk, outage: Outage, *, stacks: Stacks) -> None:
+        self._store = store
+        self._desk = desk
+        self._outage = outage
+        self._stacks = stacks
+
+    def tick(self) -> float:
+        """Ask about everything that runs."""
+        since = monotonic() - _RUNNING_FOR
+        with self._desk.lock:
+            running = {
+                assignment.task.id: assignment
+                for assignment in self._desk.assignments.values()
+                if assignment.started and assignment.given_at < since and not assignment.wanted_gone
+            }
+        if not running or self._outage.is_on:
+            return _EVERY
+        try:
+            wanted = self._store.run(cancel.cancel_requests(list(running)))
+            asked = self._store.run(stack_requests.stacks_asked(list(running)))
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+            return _EVERY
+        with self._desk.lock:
+            for id in wanted:
+                running[id].wanted_gone = True
+        self._answer(running, asked)
+        return _EVERY
+
+    def _answer(self, running: dict[bytes, Assignment], asked: Sequence[bytes]) -> None:
+        for id in asked:
+            text = self._stacks.ask(running[id]) or _NO_ANSWER
+            try:
+                self._store.run(stack_requests.answer_stack(id, text))
+            except StoreUnavailable as error:
+                self._outage.noted(error)

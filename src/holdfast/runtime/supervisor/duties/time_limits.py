@@ -1,0 +1,183 @@
+"""The watch over time limits of running code.
+
+Owns the ending of code that runs: for its timeout, its silence, a cancel, a shutdown, or a
+lost lease. A process child is told by SIGTERM, for which the board says which task is meant
+(so a child that has just gone on to the next one ignores it), and after `kill_grace` its
+whole process group is killed. Children of the other kinds are told by message, and when that
+does not help they are replaced; their other tasks are interrupted at no cost.
+
+It also sees to it that no short task waits behind a long one: what has not begun in a child
+that is stuck is taken back.
+
+Durations are counted from when the code began, on the monotonic clock both sides share.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, monotonic_ns
+
+from holdfast.runtime.supervisor.children.pool import Crew
+from holdfast.runtime.supervisor.state.assignment import Assignment
+from holdfast.runtime.supervisor.state.child_handle import Member, State
+from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.wire.messages import Cancel, Why, Withdraw
+
+log = logging.getLogger("holdfast.worker")
+
+_BUSY_TICK = 0.05
+_IDLE_TICK = 0.25
+_SLOW_S = 0.05
+_MEMORY_EVERY = 1.0
+
+_WORDS: dict[Why, str] = {
+    "cancel": "is cancelled",
+    "timeout": "has run into its timeout",
+    "silence": "has given no heartbeat for too long",
+    "shutdown": "is interrupted by the shutdown",
+    "lost": "has lost its lease",
+}
+
+
+class Watcher:
+    """A duty: call `tick` from one thread only; `doom` from any."""
+
+    name = "watcher"
+
+    def __init__(self, desk: Desk, crew: Crew) -> None:
+        self._desk = desk
+        self._crew = crew
+        self.judge: Callable[[], None] = lambda: None
+        """The keeper's question whether code may go on, which cannot wait for the keeper."""
+        self._memory_at = 0.0
+
+    def tick(self) -> float:
+        """Look at everything that runs."""
+        self.judge()
+        busy = False
+        with self._desk.lock:
+            self._crew.fill()
+            for member in list(self._desk.members.values()):
+                if member.hand:
+                    busy = True
+                    self._look(member)
+                if member.state is State.LEAVING and not member.hand:
+                    self._crew.retire(member)
+            self._weigh()
+        return _BUSY_TICK if busy else _IDLE_TICK
+
+    def doom(self, assignment: Assignment, why: Why) -> None:
+        """End this task's code (any thread)."""
+        with self._desk.lock:
+            self._doom(assignment, why)
+
+    def _look(self, member: Member) -> None:
+        now, now_ns = monotonic(), monotonic_ns()
+        begun: dict[int, float] = {
+            entry.slot: (now_ns - entry.at_ns) / 1e9 for entry in member.board.begun()
+        }
+        for assignment in list(member.hand.values()):
+            ran = begun.get(assignment.slot)
+            if assignment.doomed is not None:
+                self._insist(assignment, now)
+            elif ran is not None:
+                why = _overdue(assignment, ran, now)
+                if why is not None:
+                    self._doom(assignment, why)
+            elif assignment.wanted_gone and assignment.started:
+                member.say(Withdraw([assignment.slot]))
+        if (
+            member.kind == "process"
+            and (not member.slow or len(member.hand) > len(begun))
+            and any(ran > _SLOW_S for slot, ran in begun.items() if slot in member.hand)
+        ):
+            self._relieve(member, begun)
+
+    def _relieve(self, member: Member, begun: dict[int, float]) -> None:
+        """Its current task is longer than was thought: take back what waits behind it."""
+        member.slow = True
+        waiting = [s for s, a in member.hand.items() if s not in begun and a.started]
+        if waiting:
+            member.say(Withdraw(waiting))
+
+    def _doom(self, assignment: Assignment, why: Why) -> None:
+        if assignment.doomed is not None or assignment.slot not in self._desk.assignments:
+            return
+        member = assignment.member
+        assignment.doomed = why
+        assignment.doomed_at = monotonic()
+        log.log(
+            logging.INFO if why in ("cancel", "shutdown") else logging.WARNING,
+            "task %s (%s) %s and is ended",
+            assignment.task.id.hex(),
+            assignment.task.task_name,
+            _WORDS[why],
+        )
+        if member.kind != "process":
+            member.say(Cancel(assignment.slot, why))
+        elif member.pid is not None and member.state is not State.DEAD:
+            # One that has not begun is taken back; one that runs sees `cancel_requested` too.
+            member.say(Cancel(assignment.slot, why))
+            member.board.doom(assignment.slot, why)
+            _signal(member.pid, signal.SIGTERM)
+
+    def _insist(self, assignment: Assignment, now: float) -> None:
+        """What was told to end and has not."""
+        member = assignment.member
+        if assignment.killed or now - assignment.doomed_at < self._desk.options.kill_grace:
+            return
+        running = {entry.slot for entry in member.board.begun()}
+        if assignment.slot not in running:
+            return
+        assignment.killed = True
+        member.killed = True
+        log.warning(
+            "task %s (%s) did not end within %g s; %s is killed",
+            assignment.task.id.hex(),
+            assignment.task.task_name,
+            self._desk.options.kill_grace,
+            member.name,
+        )
+        self._crew.kill(member)
+
+    def _weigh(self) -> None:
+        """Retire children that have grown too large."""
+        limit = self._desk.options.max_memory_per_child_mb
+        if limit is None or monotonic() < self._memory_at:
+            return
+        self._memory_at = monotonic() + _MEMORY_EVERY
+        for member in list(self._desk.members.values()):
+            if member.state is State.READY and _megabytes(member.pid) > limit:
+                log.info("%s has grown over %d MB and is replaced", member.name, limit)
+                self._crew.retire(member)
+
+
+def _overdue(assignment: Assignment, ran: float, now: float) -> Why | None:
+    policy = assignment.policy
+    if assignment.wanted_gone:
+        return "cancel"
+    if policy.timeout is not None and ran > policy.timeout:
+        return "timeout"
+    interval = policy.max_heartbeat_interval
+    if interval is not None and min(ran, now - assignment.beat_at) > interval:
+        return "silence"
+    return None
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def _megabytes(pid: int | None) -> float:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024

@@ -1,0 +1,205 @@
+"""The supervisor's side of the relay: children ask, the store answers.
+
+Owns the transactions that code inside children has begun. Statements that stand alone and
+reads are carried out one by one. A write is one transaction that waits, between its
+statements, for what its child asks next; it is rolled back when the child dies, says so, or
+does not go on within `PATIENCE`. Sends that stand alone, from all children, are committed
+together: whatever has gathered while the last commit ran.
+
+It runs no user code: children name statements of `store/sql` and give their parameters.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Protocol
+
+from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.runtime.supervisor.relay.sends import RelaySends
+from holdfast.runtime.wire.messages import Answer, Ask, Listen, Message, Rang
+from holdfast.runtime.wire.relay_codec import Asked, decode_asked, refusal
+from holdfast.store.op import Channel, Mode, Op, Statement, Steps
+from holdfast.store.protocol import Store
+
+log = logging.getLogger("holdfast.worker")
+
+PATIENCE: Final = 5.0
+"""Seconds that an open transaction waits for its child."""
+THREADS: Final = 2
+
+
+class Asker(Protocol):
+    """A child, as far as answering it goes."""
+
+    def say(self, *messages: Message) -> None: ...
+
+
+class _Undone(Exception):
+    """Rolls back a transaction that its child does not want any more."""
+
+
+class RelayDesk:
+    """`asked`, `listens` and `gone` are called by one thread and return at once."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        follow_endings: Callable[[bool], None],
+        threads: int = THREADS,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._store = store
+        self._patience = patience
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="holdfast-relay")
+        self._sends = RelaySends(store, answer_of=self._failed)
+        self._open: dict[tuple[Asker, int], SimpleQueue[Ask | None]] = {}
+        self._waiting = _Waiting(follow_endings)
+
+    def asked(self, member: Asker, question: Ask) -> None:
+        """A child asks one step of an operation."""
+        waiting = self._open.get((member, question.ticket))
+        if waiting is not None:
+            waiting.put(question)
+            return
+        try:
+            mode = Mode(question.mode)
+            if question.end or (mode is Mode.WRITE and question.step):
+                # Of a transaction that has failed already; the child has been told.
+                return
+            asked = decode_asked(question.statement)
+        except ValueError as error:
+            member.say(refusal(question.ticket, error))
+            return
+        if mode is Mode.WRITE:
+            steps: SimpleQueue[Ask | None] = SimpleQueue()
+            self._open[member, question.ticket] = steps
+            self._pool.submit(self._transact, member, question, asked, steps)
+        elif mode is Mode.ALONE and question.step == 0:
+            if isinstance(asked, Statement) and asked.name == "submit" and asked.table is not None:
+                self._sends.add(member, question.ticket, asked)
+            else:
+                self._pool.submit(self._carry_out, member, question, asked, mode)
+        else:
+            self._pool.submit(self._carry_out, member, question, asked, Mode.READ)
+
+    def listens(self, member: Asker, message: Listen) -> None:
+        """A child wants to hear hints, or no longer."""
+        self._waiting.change(member, message)
+
+    def ended(self) -> None:
+        """Some task has ended: tell those who wait for one (any thread)."""
+        self._waiting.ring()
+
+    def gone(self, member: Asker) -> None:
+        """A child is dead: what it had begun is undone."""
+        for (other, _), waiting in list(self._open.items()):
+            if other is member:
+                waiting.put(None)
+        self._waiting.forget(member)
+
+    def close(self) -> None:
+        """Undo what is open, end the threads."""
+        for waiting in list(self._open.values()):
+            waiting.put(None)
+        self._sends.close()
+        self._pool.shutdown(wait=True)
+
+    def _carry_out(self, member: Asker, question: Ask, asked: Asked, mode: Mode) -> None:
+        """Run what stands for itself."""
+
+        def make() -> Op[Any]:
+            return Op(_just(asked), mode, question.name)
+
+        try:
+            answer = Answer(question.ticket, self._store.attempt(make))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
+            answer = self._failed(question.ticket, error)
+        member.say(answer)
+
+    def _transact(
+        self, member: Asker, question: Ask, asked: Asked, waiting: SimpleQueue[Ask | None]
+    ) -> None:
+        """Run a write whose statements come one after another."""
+
+        def steps() -> Steps[None]:
+            wanted = asked
+            while True:
+                rows = yield wanted
+                member.say(Answer(question.ticket, rows))
+                try:
+                    following = waiting.get(timeout=self._patience)
+                except Empty:
+                    raise StoreError(
+                        f"{question.name} was rolled back: its code did not go on for "
+                        f"{self._patience:g} s inside the transaction"
+                    ) from None
+                if following is None or following.undo:
+                    raise _Undone
+                if following.end:
+                    return
+                wanted = decode_asked(following.statement)
+
+        try:
+            self._store.run(Op(steps(), Mode.WRITE, question.name))
+            answer = Answer(question.ticket, [])
+        except _Undone:
+            return
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
+            answer = self._failed(question.ticket, error)
+        finally:
+            del self._open[member, question.ticket]
+        member.say(answer)
+
+    def _failed(self, ticket: int, error: Exception) -> Answer:
+        if not isinstance(error, StoreError):
+            log.debug("a child's question failed", exc_info=error)
+        return refusal(ticket, error, conflict=_is_conflict(self._store, error))
+
+
+def _just(asked: Asked) -> Steps[Any]:
+    return (yield asked)
+
+
+def _is_conflict(store: Store, error: Exception) -> bool:
+    if store.engine != "postgresql" or not isinstance(error, StoreUnavailable):
+        return False
+    from holdfast.store.postgres.faults import is_conflict
+
+    return is_conflict(error)
+
+
+class _Waiting:
+    """The children whose code waits for ends of tasks."""
+
+    def __init__(self, follow: Callable[[bool], None]) -> None:
+        self._follow = follow
+        self._lock = threading.Lock()
+        self._members: set[Asker] = set()
+
+    def change(self, member: Asker, message: Listen) -> None:
+        if message.channel != Channel.DONE.value:
+            # Whatever else happens is not for children to hear; who listens may as well poll.
+            return
+        with self._lock:
+            before = bool(self._members)
+            if message.wanted:
+                self._members.add(member)
+            else:
+                self._members.discard(member)
+            after = bool(self._members)
+        if before is not after:
+            self._follow(after)
+
+    def forget(self, member: Asker) -> None:
+        self.change(member, Listen(Channel.DONE.value, wanted=False))
+
+    def ring(self) -> None:
+        with self._lock:
+            members = list(self._members)
+        for member in members:
+            member.say(Rang(Channel.DONE.value))

@@ -1,0 +1,1 @@
+"""What the supervisor knows: tasks in hand, where they go, what they cost."""

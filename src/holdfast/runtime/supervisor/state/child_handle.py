@@ -1,0 +1,145 @@
+"""One child, seen from the supervisor: its socket, its board, and what it has in hand."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from enum import Enum
+
+from holdfast.runtime.supervisor.state.assignment import Assignment
+from holdfast.runtime.supervisor.state.costs import MOST_TASKS, WINDOW_US
+from holdfast.runtime.wire.framing import Reader, frame
+from holdfast.runtime.wire.messages import Kind, Message, ToSupervisor
+from holdfast.runtime.wire.shared_page import Board
+
+_SEND_BUFFER = 1024 * 1024
+
+
+class State(Enum):
+    """The life of a child."""
+
+    STARTING = "starting"
+    READY = "ready"
+    LEAVING = "leaving"
+    """Takes nothing more; ends when its hand is empty."""
+    DEAD = "dead"
+
+
+class Member:
+    """One child. What it has in hand, and its state, change under the desk's lock."""
+
+    def __init__(
+        self,
+        number: int,
+        kind: Kind,
+        lanes: int,
+        sock: socket.socket,
+        board: Board,
+        output: int,
+        nonce: bytes,
+        stuck: Callable[[Member], None],
+    ) -> None:
+        self.number = number
+        self.kind: Kind = kind
+        self.lanes = lanes
+        self.sock = sock
+        self.board = board
+        self.output = output
+        self.nonce = nonce
+        self.name = f"{kind}-{number}"
+        self.pid: int | None = None
+        self.state = State.STARTING
+        self.hand: dict[int, Assignment] = {}
+        self.load_us = 0
+        self.captured = 0
+        """How many of those in its hand have their output kept."""
+        self.alone = False
+        self.served = 0
+        self.most: int | None = None
+        """How many tasks it may serve in its life (process children; others have neighbours
+        to finish when they have served enough)."""
+        self.killed = False
+        """Whether we ended it ourselves."""
+        self.slow = False
+        """Whether what it runs takes longer than was guessed: nothing is put behind it."""
+        self.reader = Reader(ToSupervisor)
+        self._outbox = bytearray()
+        self._sending = threading.Lock()
+        self._stuck = stuck
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+
+    def room(self, cost_us: int, alone: bool) -> bool:
+        """Whether it may be given a task of this cost now."""
+        if self.state is not State.READY or self.alone:
+            return False
+        if self.kind != "process":
+            return len(self.hand) < self.lanes
+        if self.most is not None and self.served + len(self.hand) >= self.most:
+            return False
+        if not self.hand:
+            return True
+        return (
+            not alone
+            and not self.slow
+            and len(self.hand) < MOST_TASKS
+            and self.load_us + cost_us <= WINDOW_US
+        )
+
+    @property
+    def places(self) -> int:
+        """How many more tasks may be in its hand, if it has room for them."""
+        most = MOST_TASKS if self.most is None else min(MOST_TASKS, self.most - self.served)
+        return most - len(self.hand)
+
+    def take(self, assignment: Assignment, alone: bool) -> None:
+        """Put a task into its hand; it is sent with `say`."""
+        self.hand[assignment.slot] = assignment
+        self.load_us += assignment.cost_us
+        self.captured += assignment.policy.capture_output
+        self.alone = self.alone or alone
+
+    def drop(self, slot: int) -> Assignment | None:
+        """Take a task out of its hand, if it is there."""
+        assignment = self.hand.pop(slot, None)
+        if assignment is not None:
+            self.load_us -= assignment.cost_us
+            self.captured -= assignment.policy.capture_output
+            if not self.hand:
+                self.load_us = 0
+                self.alone = False
+        return assignment
+
+    def say(self, *messages: Message) -> None:
+        """Send without waiting; what the socket does not take now leaves later."""
+        data = b"".join(map(frame, messages))
+        with self._sending:
+            if self._outbox:
+                self._outbox += data
+                return
+            sent = self._send(data)
+            if sent == len(data):
+                return
+            self._outbox += data[sent:]
+        self._stuck(self)
+
+    def flush(self) -> bool:
+        """Send what is left over; whether all of it has gone."""
+        with self._sending:
+            if self._outbox:
+                del self._outbox[: self._send(bytes(self._outbox))]
+            return not self._outbox
+
+    def _send(self, data: bytes) -> int:
+        try:
+            return self.sock.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            # Its death is noticed where it is read from; nothing more will be needed.
+            return len(data)
+
+    def close(self) -> None:
+        self.sock.close()
+        self.board.close()

@@ -1,0 +1,358 @@
+"""The supervisor: a worker, put together.
+
+Owns the threads and the order in which they start and stop. It imports no user code and
+runs none: it starts the template, learns from it what the application is, opens the store,
+and lets every duty run in a thread of its own.
+
+    message_loop     hears children          claimer      claims, starts, hands over
+    time_limits      time limits             finisher     writes how runs ended
+    lease_keeper     leases                  maintenance  promotes, expires, recovers
+    request_poller   cancel requests         reporter     registration, snapshots
+    hint_listener    hints                   janitor      retention
+    evidence         output, progress        dropper      what nobody knows, if that is wanted
+
+A duty that raises ends the worker: its leases run out, and other workers take over.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable, Sequence
+from math import inf
+from time import monotonic
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.runtime.options import QueueChoice, WorkerOptions
+from holdfast.runtime.supervisor.children.message_loop import Switchboard
+from holdfast.runtime.supervisor.children.pool import Crew
+from holdfast.runtime.supervisor.children.remote_hooks import Criers
+from holdfast.runtime.supervisor.children.stack_queries import Stacks
+from holdfast.runtime.supervisor.children.template_process import Template
+from holdfast.runtime.supervisor.duties.claimer import Claimer
+from holdfast.runtime.supervisor.duties.dropper import Dropper
+from holdfast.runtime.supervisor.duties.evidence_recorder import Evidence
+from holdfast.runtime.supervisor.duties.finisher import Finisher
+from holdfast.runtime.supervisor.duties.hint_listener import Ears
+from holdfast.runtime.supervisor.duties.janitor import Janitor
+from holdfast.runtime.supervisor.duties.lease_keeper import Keeper
+from holdfast.runtime.supervisor.duties.maintenance import Maintenance
+from holdfast.runtime.supervisor.duties.reporter import Reporter
+from holdfast.runtime.supervisor.duties.request_poller import Wishes
+from holdfast.runtime.supervisor.duties.time_limits import Watcher
+from holdfast.runtime.supervisor.duty import Duty, Loop
+from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.relay.server import RelayDesk
+from holdfast.runtime.supervisor.shutdown import Shutdown
+from holdfast.runtime.supervisor.state.assignment import Assignment
+from holdfast.runtime.supervisor.state.child_handle import Member, State
+from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.queue_source import sources
+from holdfast.runtime.supervisor.wake_pipe import Bell
+from holdfast.runtime.wire.messages import Kind, KnownTask, Manifest
+from holdfast.store.protocol import Store
+from holdfast.store.verbs.claims import known_name
+
+log = logging.getLogger("holdfast.worker")
+
+_STEP = 0.05
+_REST = 1.0
+"""Seconds after which the main thread looks around although nothing stirs."""
+_PROMPT = 1.0
+"""Seconds that everything else waits for a first child."""
+_LAST_WORDS = 5.0
+_STOP_FIRST = frozenset({"claimer", "ears", "wishes", "janitor", "dropper", "reporter"})
+"""Duties that no running task needs."""
+
+
+class Supervisor:
+    """One worker. `run` blocks until it has stopped; `stop` may come from anywhere."""
+
+    def __init__(
+        self,
+        template: Template,
+        manifest: Manifest,
+        store: Store,
+        options: WorkerOptions,
+        *,
+        version: str,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.worker_id = os.urandom(8).hex()
+        self.options = options
+        self.manifest = manifest
+        self._store = store
+        self._ready = ready
+        self._failure: tuple[str, BaseException] | None = None
+        self._stirred = Bell()
+        hostname = socket.gethostname()
+        found = sources(_queues(options, manifest.tasks), manifest.tasks)
+        self.desk = Desk(options, manifest.tasks)
+        self._outage = Outage(options.gap / 2)
+        self._evidence = Evidence(store, self.desk, self._outage)
+        self._ears = Ears(
+            store,
+            self._outage,
+            poll=options.poll,
+            ready=self._heard,
+            paused=self._paused,
+            ended=self._ended,
+        )
+        self._relay = RelayDesk(store, follow_endings=self._ears.follow_endings)
+        self._stacks = Stacks()
+        self._criers = Criers(self.desk, manifest.hooks)
+        self._switchboard = Switchboard(
+            self.desk,
+            evidence=self._evidence,
+            relay=self._relay,
+            stacked=self._stacks.answered,
+            told=self._criers.told,
+            template_ended=self._template_ended,
+        )
+        self._crew = Crew(
+            template,
+            self.desk,
+            _crew_size(options, manifest.tasks),
+            joined=self._switchboard.joined,
+            stuck=self._switchboard.stuck,
+        )
+        self._switchboard.attach(self._crew)
+        self._watcher = Watcher(self.desk, self._crew)
+        self._claimer = Claimer(
+            store,
+            self.desk,
+            found,
+            self._outage,
+            worker_id=self.worker_id,
+            hostname=hostname,
+        )
+        self._reporter = Reporter(
+            store,
+            self.desk,
+            self._outage,
+            worker_id=self.worker_id,
+            hostname=hostname,
+            version=version,
+            tasks=manifest.tasks,
+            sources=found,
+        )
+        self._shutdown = Shutdown(
+            self.desk, self._crew, self._watcher, announce=self._reporter.farewell
+        )
+        maintenance = Maintenance(
+            store, options, self._outage, promoted=lambda: self._claimer.rung(frozenset())
+        )
+        self._maintenance = Loop(maintenance, self._failed)
+        keeper = Keeper(store, self.desk, self._outage, stop_code=self._lost)
+        self._watcher.judge = keeper.judge
+        duties: list[Duty] = [
+            self._switchboard,
+            self._watcher,
+            Finisher(
+                store,
+                self.desk,
+                self._outage,
+                self._criers,
+                worker_id=self.worker_id,
+                kill=self._kill,
+                put_off=self._maintenance.wake,
+            ),
+            keeper,
+            self._evidence,
+            self._claimer,
+            Wishes(store, self.desk, self._outage, stacks=self._stacks),
+            self._ears,
+            self._reporter,
+            Janitor(store, options, self._outage),
+        ]
+        if options.drop_unknown_after is not None:
+            known = [known_name(task.name, task.version) for task in manifest.tasks]
+            duties.append(Dropper(store, options, self._outage, known=known))
+        self._loops = {duty.name: Loop(duty, self._failed) for duty in duties}
+        self._queues = list(dict.fromkeys(source.queue for source in found))
+
+    def run(self) -> int:
+        """Work until asked to stop; the exit code."""
+        self._begin()
+        log.info(
+            "worker %s is at work on %s: queues %s, %d task(s), %s",
+            self.worker_id,
+            self._store.settings.masked,
+            ", ".join(self._queues) or "none",
+            len(self.manifest.tasks),
+            _describe(self._crew_wanted()),
+        )
+        self._ready()
+        try:
+            while self._failure is None and not self._shutdown.step():
+                if self.options.burst and self._is_drained():
+                    self._shutdown.ask()
+                busy = self.options.burst or self._shutdown.asked
+                self._stirred.wait(_STEP if busy else _REST)
+        finally:
+            self._end()
+        return self._exit_code()
+
+    def _begin(self) -> None:
+        """Start every thread; what a first task does not need does not keep it waiting."""
+        with self.desk.lock:
+            self._crew.fill()
+        try:
+            # While the first children are being made.
+            self._reporter.register()
+        except BaseException:
+            self._crew.end()
+            raise
+        self._loops["switchboard"].start()
+        prompt = self._await_child(_PROMPT)
+        if prompt:
+            self._open()
+        self._maintenance.start()
+        for name, loop in self._loops.items():
+            if name not in ("switchboard", "claimer"):
+                loop.start()
+        if not prompt:
+            self._await_child(inf)
+            self._open()
+
+    def _await_child(self, patience: float) -> bool:
+        """Wait until a child can take a task, so that hooks of the worker have one to run in."""
+        deadline = monotonic() + patience
+        with self.desk.lock:
+            while not self._shutdown.asked and self._failure is None and self._crew_wanted():
+                if any(m.state is State.READY for m in self.desk.members.values()):
+                    return True
+                if monotonic() >= deadline:
+                    return False
+                self.desk.work.wait(_STEP)
+        return False
+
+    def _open(self) -> None:
+        self._criers.worker("worker_started", _LAST_WORDS)
+        self._loops["claimer"].start()
+
+    def stop(self) -> None:
+        """Ask it to stop; asked again, it hurries. Safe in a signal handler."""
+        self._shutdown.ask()
+        self._stirred.ring()
+
+    def _crew_wanted(self) -> dict[Kind, tuple[int, int]]:
+        return _crew_size(self.options, self.manifest.tasks)
+
+    def _end(self) -> None:
+        """Stop every thread, in the order in which they stop needing each other."""
+        with self.desk.lock:
+            self._crew.closing = True
+            self.desk.accepting = False
+            self.desk.stir()
+        first = [loop for name, loop in self._loops.items() if name in _STOP_FIRST]
+        for loop in first:
+            loop.stop()
+        self._maintenance.stop()
+        self._ears.wake()
+        with self.desk.lock:
+            self.desk.stir()
+        deadline = monotonic() + _LAST_WORDS
+        for loop in first:
+            loop.join(max(0.0, deadline - monotonic()))
+        self._loops["finisher"].stop()
+        with self.desk.lock:
+            self.desk.outcomes.notify_all()
+        self._loops["finisher"].join(max(0.1, deadline - monotonic()))
+        # One more tick writes the last lease row's end.
+        for name in ("keeper", "evidence", "watcher"):
+            self._loops[name].stop()
+            self._loops[name].join(max(0.1, deadline - monotonic()))
+        self._farewell()
+        self._criers.worker("worker_stopping", _LAST_WORDS)
+        self._loops["switchboard"].stop()
+        self._switchboard.wake()
+        self._loops["switchboard"].join(1.0)
+        self._crew.end()
+        self._relay.close()
+        self._ears.close()
+        self._reporter.farewell()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Close everything: this process may live on, with other things to do."""
+        if all(loop.join(0.1) for loop in (self._maintenance, *self._loops.values())):
+            self._switchboard.close()
+            self._store.close()
+
+    def _farewell(self) -> None:
+        with self.desk.lock:
+            spent, self.desk.spent = set(self.desk.spent), set()
+        if spent:
+            from holdfast.store.verbs import leases
+
+            try:
+                self._store.run(leases.clean(list(spent)))
+            except StoreUnavailable:
+                # They expire by themselves.
+                pass
+
+    def _exit_code(self) -> int:
+        if self._failure is not None:
+            duty, error = self._failure
+            log.critical("the worker's %s failed; it ends", duty, exc_info=error)
+            return 70
+        if self._shutdown.forced:
+            return 1
+        log.info("worker %s has stopped", self.worker_id)
+        return 0
+
+    def _is_drained(self) -> bool:
+        with self.desk.lock:
+            return self.desk.is_idle and self._claimer.found_nothing
+
+    def _paused(self, queues: frozenset[str]) -> None:
+        self._claimer.paused(queues)
+
+    def _ended(self) -> None:
+        self._relay.ended()
+
+    def _heard(self, queues: frozenset[str]) -> None:
+        self._claimer.rung(queues)
+        self._maintenance.wake()
+
+    def _kill(self, member: Member) -> None:
+        with self.desk.lock:
+            member.killed = True
+            self._crew.kill(member)
+
+    def _lost(self, assignment: Assignment) -> None:
+        self._watcher.doom(assignment, "lost")
+
+    def _template_ended(self) -> None:
+        if not self._crew.closing:
+            self._failed("template", RuntimeError("the template process has ended"))
+
+    def _failed(self, duty: str, error: BaseException) -> None:
+        self._failure = self._failure or (duty, error)
+        self._stirred.ring()
+
+
+def _queues(options: WorkerOptions, tasks: Sequence[KnownTask]) -> Sequence[QueueChoice]:
+    if options.queues:
+        return options.queues
+    names = dict.fromkeys(task.queue for task in tasks)
+    return [QueueChoice(name) for name in names] or [QueueChoice("default")]
+
+
+def _crew_size(options: WorkerOptions, tasks: Sequence[KnownTask]) -> dict[Kind, tuple[int, int]]:
+    kinds = {task.kind for task in tasks}
+    sizes: dict[Kind, tuple[int, int]] = {
+        "process": (options.processes, 1),
+        "thread": (1, options.threads),
+        "async": (1, options.coroutines),
+    }
+    return {kind: size for kind, size in sizes.items() if kind in kinds}
+
+
+def _describe(crew: dict[Kind, tuple[int, int]]) -> str:
+    words = []
+    for kind, (count, lanes) in crew.items():
+        words.append(f"{count} process(es)" if kind == "process" else f"{lanes} {kind} lanes")
+    return ", ".join(words) or "no children"

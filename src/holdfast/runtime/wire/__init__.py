@@ -1,0 +1,1 @@
+"""What both sides share: the messages, how they are framed and encoded, and one page of memory."""

@@ -1,0 +1,76 @@
+"""Messages on a socket: a four-byte length, then msgpack; and markers in an output pipe."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.runtime.wire.messages import Message
+
+_LENGTH = struct.Struct("!I")
+_SLOT = struct.Struct("!Q")
+MAX_FRAME = 256 * 1024 * 1024
+
+
+def marker(nonce: bytes, slot: int) -> bytes:
+    """What a process child writes into its output pipe before the output of a slot.
+
+    Slot 0: what follows belongs to no task whose output is kept.
+    """
+    return nonce + _SLOT.pack(slot)
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def frame(message: Message) -> bytes:
+    """A message, ready to be sent."""
+    body = _encode(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+class Reader:
+    """Puts frames together again from what a socket gives."""
+
+    def __init__(self, expected: Any) -> None:
+        self._decode = msgspec.msgpack.Decoder(expected).decode
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        """The messages that are complete now."""
+        buffer = self._buffer
+        buffer += data
+        start, end = 0, len(buffer)
+        view = memoryview(buffer)
+        try:
+            while end - start >= 4:
+                (length,) = _LENGTH.unpack_from(buffer, start)
+                if length > MAX_FRAME:
+                    raise ValueError(f"a frame of {length} bytes: the stream is broken")
+                if end - start - 4 < length:
+                    break
+                yield self._decode(view[start + 4 : start + 4 + length])
+                start += 4 + length
+        finally:
+            view.release()
+            del buffer[:start]
+
+
+def send(sock: socket.socket, *messages: Message) -> None:
+    """Send on a blocking socket."""
+    sock.sendall(b"".join(map(frame, messages)))
+
+
+def receive(sock: socket.socket, reader: Reader) -> Sequence[Any] | None:
+    """Wait for at least one message on a blocking socket; None at its end."""
+    while True:
+        data = sock.recv(256 * 1024)
+        if not data:
+            return None
+        messages = list(reader.feed(data))
+        if messages:
+            return messages

@@ -1,0 +1,278 @@
+"""What supervisor, template and children say to each other.
+
+Owns the messages; `framing` puts them on a socket, as msgpack. Nothing is pickled,
+and no message names a class to import. Small integers name things on the wire: a *slot*
+is one task handed to one child, a *ticket* one question and its answer.
+
+    supervisor → template   Fork, Forget
+    template → supervisor   Manifest, Broken, Forked, Died
+    supervisor → child      Run, Withdraw, Cancel, Stack, Tell, Answer, Rang, Leave
+    child → supervisor      Hello, Done, Withdrawn, Said, Note, Stacked, Told, Ask, Listen
+
+A process child's output comes through a pipe instead, cut into pieces by markers; the rest
+of the pipe until the next marker belongs to the slot that the marker names. What a child has
+written before it sent a `Done` is in the pipe when the `Done` arrives.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Kind: TypeAlias = Literal["process", "thread", "async"]
+KINDS: tuple[Kind, ...] = ("process", "thread", "async")
+Why: TypeAlias = Literal["cancel", "timeout", "silence", "shutdown", "lost"]
+"""Why running code is ended: what its outcome will be decided from."""
+
+EXIT_LEFT = 0
+"""A child that was asked to leave has left."""
+EXIT_ENDED = 81
+"""A process child ended the task it was told to end, reported that, and made room."""
+EXIT_CUT_OFF = 82
+"""A child lost its supervisor, or its end of the socket (user code may close anything)."""
+EXIT_BROKEN = 83
+"""A child met an error of Holdfast's own."""
+
+
+class Message(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """One message; array-like, because field names on the wire cost and tell nothing."""
+
+
+# --- supervisor ↔ template -----------------------------------------------------------------
+
+
+class KnownTask(msgspec.Struct, frozen=True, array_like=True):
+    """One task of the application, as the supervisor needs to know it."""
+
+    name: str
+    version: int
+    queue: str
+    kind: Kind
+    max_concurrent: int | None
+    task_options: str | None
+    hooks: list[str] = []
+
+
+class Manifest(Message, frozen=True):
+    """What the application is; sent once it has been imported."""
+
+    url: str
+    settings: dict[str, Any]
+    tasks: list[KnownTask]
+    threads: int
+    """Threads that run in the template; more than one, and children are spawned, not forked."""
+    app_name: str
+    hooks: list[str] = []
+    """The hooks of the worker itself that the application has."""
+
+
+class Broken(Message, frozen=True):
+    """The application cannot be imported; `text` is for the user's eyes."""
+
+    text: str
+    exit_code: int = 2
+
+
+class Fork(Message, frozen=True):
+    """Make a child; its descriptors come with this message (socket, board, output pipe)."""
+
+    child: int
+    kind: Kind
+    lanes: int
+    name: str
+    nonce: bytes
+    """Begins every marker that the child writes into its output pipe."""
+    descriptors: int
+
+
+class Forked(Message, frozen=True):
+    child: int
+    pid: int
+
+
+class Died(Message, frozen=True):
+    """A child is gone and reaped, and what was left of its process group is killed."""
+
+    child: int
+    pid: int
+    exit_code: int | None
+    exit_signal: int | None
+    peak_memory_kb: int
+    cpu_time_us: int
+
+
+class Forget(Message, frozen=True):
+    """Kill a child's whole process group now."""
+
+    child: int
+
+
+# --- supervisor → child --------------------------------------------------------------------
+
+
+class Job(msgspec.Struct, frozen=True, array_like=True):
+    """One task to run."""
+
+    slot: int
+    id: bytes
+    name: str
+    version: int
+    queue: str
+    args: str
+    kwargs: str
+    attempt: int
+    retry_count: int
+    task_options: str | None
+    parent_id: bytes | None
+    root_id: bytes | None
+    workflow_id: bytes | None
+    trace_context: str | None
+    key: bytes | int
+    token: bytes
+
+
+class Run(Message, frozen=True):
+    jobs: list[Job]
+
+
+class Withdraw(Message, frozen=True):
+    """Give back what has not begun."""
+
+    slots: list[int]
+
+
+class Cancel(Message, frozen=True):
+    """End this task's code: how depends on the child's kind."""
+
+    slot: int
+    why: Why
+
+
+class Stack(Message, frozen=True):
+    ticket: int
+    slot: int
+
+
+class Tell(Message, frozen=True):
+    """Run hooks: the worker's own, or those of a task whose own child cannot any more."""
+
+    ticket: int
+    hooks: list[str]
+    job: Job | None = None
+    error: str | None = None
+    """The JSON of the `TaskError` that the task came to."""
+    delay_us: int | None = None
+    """How long until it runs again."""
+
+
+class Answer(Message, frozen=True):
+    """The answer to an `Ask`."""
+
+    ticket: int
+    rows: Any = None
+    error: str | None = None
+    error_kind: str | None = None
+
+
+class Rang(Message, frozen=True):
+    """A hint that the child listens for."""
+
+    channel: str
+
+
+class Leave(Message, frozen=True):
+    """Finish what runs, take nothing more, and exit."""
+
+
+# --- child → supervisor --------------------------------------------------------------------
+
+
+class Hello(Message, frozen=True):
+    pid: int
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True):
+    """What became of one slot. `kind` is the name of a class of `core.outcome`."""
+
+    slot: int
+    kind: Literal["returned", "failed", "retry", "snooze", "abort", "cancelled", "committed"]
+    result: str | None = None
+    """The JSON of the value."""
+    error: str | None = None
+    """The JSON of a `TaskError`."""
+    listed: bool = False
+    delay_us: int | None = None
+    run_us: int = 0
+    cpu_time_us: int | None = None
+    peak_memory_kb: int | None = None
+
+
+class Done(Message, frozen=True):
+    outcomes: list[Outcome]
+
+
+class Withdrawn(Message, frozen=True):
+    """The slots of a `Withdraw` that had indeed not begun, and never will here."""
+
+    slots: list[int]
+
+
+class Said(Message, frozen=True):
+    """Output of a task in a thread or async child; a process child has its pipe for that."""
+
+    slot: int
+    data: bytes
+
+
+class Note(Message, frozen=True):
+    """Something to show or store about a running task; what is None stays as it is."""
+
+    slot: int
+    heartbeat: bool = False
+    progress: str | None = None
+    stage: str | None = None
+    meta: str | None = None
+    output: str | None = None
+    """Lines to append to the task's output."""
+
+
+class Stacked(Message, frozen=True):
+    ticket: int
+    text: str
+
+
+class Told(Message, frozen=True):
+    """The hooks of a `Tell` have run; those that raised were logged."""
+
+    ticket: int
+
+
+class Ask(Message, frozen=True):
+    """A step of an operation that the child's code runs on the supervisor's store.
+
+    `step` counts from 0 within an operation; the last message of one has `end` set, and
+    `undo` if the operation failed on the child's side and must not be committed.
+    """
+
+    ticket: int
+    slot: int
+    step: int
+    mode: str
+    name: str
+    statement: Any = None
+    end: bool = False
+    undo: bool = False
+
+
+class Listen(Message, frozen=True):
+    """The child wants to hear hints of a channel (`Rang`), or no longer."""
+
+    channel: str
+    wanted: bool
+
+
+ToSupervisor: TypeAlias = Hello | Done | Withdrawn | Said | Note | Stacked | Told | Ask | Listen
+ToChild: TypeAlias = Run | Withdraw | Cancel | Stack | Tell | Answer | Rang | Leave
+ToTemplate: TypeAlias = Fork | Forget
+FromTemplate: TypeAlias = Manifest | Broken | Forked | Died

@@ -1,0 +1,1 @@
+"""The caller's own connection: what is behind it, and our operations in its transaction."""

@@ -1,0 +1,124 @@
+"""What is checked before a database file is opened, and how a new one is made.
+
+Owns the refusals: no directory, no permission, a network filesystem, a file that is
+no database, a filesystem without WAL. Never opens an existing database file itself
+(closing it would drop SQLite's locks in this process), never deletes or recreates
+one, and lets our tables live in a user's own database: what is SQLite is welcome.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from holdfast.core.errors import ConfigError, StoreError, StoreUnavailable
+from holdfast.store.settings import StoreSettings
+from holdfast.store.sqlite import faults
+from holdfast.store.sqlite.drivers.driver import Connection, Driver
+
+APPLICATION_ID = 0x484C_4446
+"""Marks a file that Holdfast made ("HLDF"); other files keep their own mark."""
+
+_OLDEST = (3, 37, 0)  # STRICT tables; RETURNING came a little earlier
+_NEW_FILE_MODE = 0o660
+_NETWORK = re.compile(
+    r"nfs4?|cifs|smb\d?|smbfs|9p|afs|ceph|lustre|gpfs|beegfs|ncpfs|coda|davfs|acfs|ocfs2|gfs2|"
+    r"fuse\.(?:sshfs|s3fs|gcsfuse|goofys|rclone|glusterfs|ceph|juicefs|davfs2?|smbnetfs|"
+    r"blobfuse2?|mount-s3|cephfs|moosefs|grpcfuse|osxfs)"
+)
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def resolve(settings: StoreSettings) -> str:
+    """The absolute path of the file, with symbolic links followed as SQLite does."""
+    return os.path.realpath(settings.address)
+
+
+def check_library(driver: Driver) -> None:
+    """Refuse a SQLite that is too old for our tables."""
+    if driver.version < _OLDEST:
+        found = ".".join(map(str, driver.version))
+        raise ConfigError(
+            f"{driver.library} here has SQLite {found}; Holdfast needs 3.37 or newer: use "
+            "driver='apsw', which brings its own",
+            option="driver",
+        )
+
+
+def check_place(path: str, *, allow_network: bool) -> None:
+    """Refuse a path where no database can be, or where one would not be safe."""
+    place = Path(path)
+    try:
+        usable = place.parent.is_dir() and not place.is_dir()
+    except OSError:
+        usable = False
+    if not usable:
+        raise StoreUnavailable(faults.cannot_open(path))
+    kind = filesystem(place.parent)
+    if kind is not None and _NETWORK.fullmatch(kind) and not allow_network:
+        raise ConfigError(
+            f"{path} is on a network filesystem ({kind}), where SQLite's locks and shared memory "
+            "are not reliable and the file would be corrupted: use a local disk, or PostgreSQL "
+            "for several machines; allow_network_filesystem=True overrides this",
+            option="allow_network_filesystem",
+        )
+
+
+def create(path: str) -> bool:
+    """Make an empty file if there is none; readable by no one else than owner and group."""
+    try:
+        fd = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), _NEW_FILE_MODE
+        )
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise StoreUnavailable(faults.cannot_open(path, error.strerror or "")) from error
+    # Safe to close: the file is new, so SQLite has no locks on it yet.
+    os.close(fd)
+    return True
+
+
+def adopt(connection: Connection, path: str) -> None:
+    """Make the database one in WAL mode, inside the turn to write and outside a transaction."""
+    if path == faults.MEMORY:
+        return
+    # The first statement reads the file, so what is no database is refused here.
+    if connection.execute("PRAGMA journal_mode") == [("wal",)]:
+        return
+    empty = connection.execute("PRAGMA page_count") == [(0,)]
+    if empty:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    ((mode,),) = connection.execute("PRAGMA journal_mode = WAL")
+    if mode != "wal":
+        raise StoreError(
+            f"{path} cannot be put into WAL mode (it stays {mode!r}): the filesystem offers no "
+            "shared memory, or another program has the file open in another mode; close it, or "
+            "use a local disk"
+        )
+
+
+def filesystem(folder: Path) -> str | None:
+    """The type of the filesystem a directory is on; None where that cannot be told."""
+    try:
+        device = folder.stat().st_dev
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    number = f"{os.major(device)}:{os.minor(device)}"
+    best = ("", "")
+    for line in lines.splitlines():
+        # A line: number, parent, device, root, mount point, options, … - type, source, options
+        left, _, right = line.partition(" - ")
+        fields = left.split()
+        if len(fields) < 5 or not right:
+            continue
+        kind = right.split()[0]
+        if fields[2] == number:
+            return kind
+        # Some filesystems (btrfs) report another device for a file than for the mount.
+        point = _OCTAL.sub(lambda found: chr(int(found.group(1), 8)), fields[4])
+        if folder.is_relative_to(point) and len(point) >= len(best[0]):
+            best = (point, kind)
+    return best[1] or None

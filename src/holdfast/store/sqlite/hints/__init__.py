@@ -1,0 +1,1 @@
+"""Wake-up hints between processes that share a file."""

@@ -1,0 +1,248 @@
+"""The doorbell: whoever commits rings at everyone who sleeps.
+
+Owns the sockets in the directory `<database>-bell`: each listener binds a Unix
+datagram socket there, whose name says what it listens to, and a ring is one datagram
+to each of them. It costs a sender some microseconds and wakes a worker in a fraction
+of a millisecond. Only ever a hint: ringing never raises and never blocks; a listener
+whose buffer is full has been rung already; one that died is noticed by the refusal
+and its socket removed.
+
+Where sockets cannot be bound (no permission, no Unix sockets) listeners poll. Where the
+directory is absent or closed to us nobody is rung; it is looked for again a moment later,
+because a commit should not pay for a system call that fails. A database in memory has its
+listeners in this process, and they are rung directly.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic, time_ns
+
+from holdfast.store.op import Channel
+from holdfast.store.sqlite import faults, fork
+from holdfast.store.sqlite.hints.listener import Listener, remove
+from holdfast.store.sqlite.turns.turnstile import side_file_mode
+
+_LONGEST_ADDRESS = 100 if sys.platform == "darwin" else 107
+_LONGEST_PAYLOAD = 1024
+# A change within the granularity of the filesystem's clock may not show in its time stamp.
+_UNSETTLED_NS = 50_000_000
+# How long an absent or closed directory is believed to be so. Listeners look by themselves more
+# often than people make directories.
+_BELIEVED_S = 0.05
+_HAS_SOCKETS = hasattr(socket, "AF_UNIX")
+_DIRECTORY = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Doorbell:
+    """Rings, and lets listen, at one database. Get it from `of`."""
+
+    def __init__(self, path: str) -> None:
+        self._folder = None if path == faults.MEMORY else f"{path}-bell"
+        self._path = path
+        self._mutex = threading.Lock()
+        self._local: list[weakref.ref[Listener]] = []
+        self._mouth: socket.socket | None = None
+        self._descriptor: int | None = None
+        self._listed: dict[Channel, list[str]] = {}
+        self._listed_at: int | None = None
+        self._closed_until = 0.0
+        fork.join(self)
+
+    def ring(self, channel: Channel, queues: Sequence[str] = ()) -> None:
+        """Wake those who listen to the channel."""
+        with self._mutex:
+            addresses = self._addresses(channel)
+            if not addresses and not self._local:
+                return
+            payload = "\n".join(queues).encode(errors="replace")
+            if len(payload) > _LONGEST_PAYLOAD:
+                payload = b""
+            for reference in self._local:
+                listener = reference()
+                if listener is not None and channel in listener.channels:
+                    listener.ring(payload)
+            for address in addresses:
+                self._send(payload, address)
+
+    def listen(self, data_version: Callable[[], object], *channels: Channel) -> Listener:
+        """Listen to the channels from now on; `data_version` differs when anyone committed."""
+        bound = self._bind(channels)
+        if bound is not None:
+            ear, address = bound
+
+            def ring(payload: bytes) -> None:
+                self._sender().sendto(payload, address)
+
+            return Listener(ear, ring, data_version, address, channels)
+        ear, mouth = socket.socketpair(type=_pair_type())
+        ear.setblocking(False)
+        mouth.setblocking(False)
+        listener = Listener(ear, _keep(mouth), data_version, None, channels)
+        weakref.finalize(listener, mouth.close)
+        with self._mutex:
+            self._local = [one for one in self._local if one() is not None]
+            self._local.append(weakref.ref(listener))
+        return listener
+
+    def close(self) -> None:
+        with self._mutex:
+            if self._mouth is not None:
+                self._mouth.close()
+                self._mouth = None
+            self._forget()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def before_fork(self) -> None:
+        """Nothing: a socket that only sends may be shared."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        if in_child:
+            self._mutex = threading.Lock()
+
+    def _send(self, payload: bytes, address: str) -> None:
+        try:
+            (self._mouth or self._sender()).sendto(payload, address)
+        except BlockingIOError:
+            # Full: it has been rung already.
+            pass
+        except ConnectionRefusedError:
+            remove(address)
+            self._listed_at = None
+        except FileNotFoundError:
+            self._listed_at = None
+        except OSError:
+            # Not ours to write to.
+            pass
+
+    def _sender(self) -> socket.socket:
+        if self._mouth is None:
+            self._mouth = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._mouth.setblocking(False)
+        return self._mouth
+
+    def _addresses(self, channel: Channel) -> list[str]:
+        """Who listens; the directory is read again only when it has changed."""
+        if self._folder is None or not _HAS_SOCKETS:
+            return []
+        if self._closed_until:
+            if monotonic() < self._closed_until:
+                return []
+            self._closed_until = 0.0
+        try:
+            if self._descriptor is None:
+                # Asked first: a directory that may not be read can be opened all the same.
+                if not _may_look_into(self._folder):
+                    self._closed_until = monotonic() + _BELIEVED_S
+                    return []
+                self._descriptor = os.open(self._folder, _DIRECTORY)
+            state = os.fstat(self._descriptor)
+            if state.st_nlink == 0:
+                self._forget()
+                return []
+            if state.st_mtime_ns != self._listed_at:
+                settled = time_ns() - state.st_mtime_ns > _UNSETTLED_NS
+                self._listed = self._list()
+                self._listed_at = state.st_mtime_ns if settled else None
+        except OSError:
+            # Removed or closed to us in this moment.
+            self._closed_until = monotonic() + _BELIEVED_S
+            return []
+        return self._listed.get(channel, [])
+
+    def _list(self) -> dict[Channel, list[str]]:
+        found: dict[Channel, list[str]] = {channel: [] for channel in Channel}
+        for path in Path(self._folder or "").iterdir():
+            words = path.name.split(".")
+            for channel in Channel:
+                if channel.value in words:
+                    found[channel].append(self._address(path.name))
+        return found
+
+    def _address(self, name: str) -> str:
+        """The socket's path, or a shorter one when it does not fit into an address."""
+        address = f"{self._folder}/{name}"
+        if len(os.fsencode(address)) > _LONGEST_ADDRESS:
+            return f"/proc/self/fd/{self._descriptor}/{name}"
+        return address
+
+    def _bind(self, channels: Sequence[Channel]) -> tuple[socket.socket, str] | None:
+        if self._folder is None or not _HAS_SOCKETS:
+            return None
+        ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        ear.setblocking(False)
+        try:
+            mode = side_file_mode(self._path)
+            self._make_folder(mode)
+            with self._mutex:
+                if self._descriptor is None:
+                    self._descriptor = os.open(self._folder, _DIRECTORY)
+                self._closed_until = 0.0
+            words = [channel.value for channel in channels]
+            address = self._address(".".join([*words, str(os.getpid()), secrets.token_hex(4)]))
+            ear.bind(address)
+            Path(address).chmod(mode)
+        except OSError:
+            ear.close()
+            return None
+        return ear, address
+
+    def _make_folder(self, mode: int) -> None:
+        folder = Path(self._folder or "")
+        # Whoever may write the database may also list and bind: rw becomes rwx.
+        wanted = mode | (mode & 0o444) >> 2
+        try:
+            folder.mkdir(wanted)
+        except FileExistsError:
+            return
+        folder.chmod(wanted)
+        theirs = Path(self._path).stat().st_gid
+        if folder.stat().st_gid != theirs:
+            os.chown(folder, -1, theirs)
+
+    def _forget(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        self._listed_at = None
+
+
+_doorbells: weakref.WeakValueDictionary[str, Doorbell] = weakref.WeakValueDictionary()
+_mutex = threading.Lock()
+
+
+def of(path: str) -> Doorbell:
+    """The doorbell of the database at this (resolved) path; one in memory has its own."""
+    if path == faults.MEMORY:
+        return Doorbell(path)
+    with _mutex:
+        found = _doorbells.get(path)
+        if found is None:
+            found = _doorbells[path] = Doorbell(path)
+        return found
+
+
+def _may_look_into(folder: str) -> bool:
+    """Whether it is there, and we may list it and reach what is in it."""
+    effective = os.access in os.supports_effective_ids
+    return os.access(folder, os.R_OK | os.X_OK, effective_ids=effective)
+
+
+def _pair_type() -> int:
+    return socket.SOCK_DGRAM if _HAS_SOCKETS else socket.SOCK_STREAM
+
+
+def _keep(mouth: socket.socket) -> Callable[[bytes], None]:
+    def ring(payload: bytes) -> None:
+        mouth.send(payload)
+
+    return ring

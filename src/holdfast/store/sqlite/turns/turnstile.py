@@ -1,0 +1,326 @@
+"""Whose turn it is to write: a fair line across threads and processes.
+
+SQLite has one writer at a time and decides by chance who is next. A busy handler
+that sleeps and tries again loses to whoever asks without sleeping: of two workers
+at full speed one did nothing at all for seconds. So writers take turns.
+
+Invariant: at most one thread of all processes is between `enter` and `leave`, and
+somebody who waits is overtaken by each other waiter about once.
+
+How: two files beside the database. Take the lock on `-turn`, then the lock on
+`-lock`, then let go of `-turn`; write; let go of `-lock`. Whoever has just written
+finds `-turn` taken by the one who is next, and queues up behind. The threads of one
+process wait for a `FairLock` of their own first, so a process asks for one lock at a time.
+
+Failure: the kernel frees both locks when their holder dies. A holder that is stopped
+or hangs makes the others' wait end in `StoreUnavailable`, which names it. Writers
+that do not use the turnstile (the sqlite3 shell, a caller's own transaction) are
+met by the store's retries of BEGIN IMMEDIATE; SQLite's locks, not these, protect the
+data.
+
+flock(2) knows no timeout, so a contended wait is made by a thread (`_Usher`) that
+the waiting thread can give up on; it keeps its place in the kernel's queue for the
+next, or gives the turn back when it comes too late.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from pathlib import Path
+from time import monotonic
+from typing import Protocol
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.store.sqlite import faults, fork
+from holdfast.store.sqlite.turns import lock_holder
+from holdfast.store.sqlite.turns.fair_lock import Line
+
+if sys.platform == "win32":  # pragma: no cover - the worker is POSIX only; clients take chances
+    _EXCLUSIVE = _AT_ONCE = _FREE = 0
+
+    def flock(fd: int, operation: int) -> None:
+        """Nothing: writers on Windows rely on retries."""
+else:
+    from fcntl import LOCK_EX as _EXCLUSIVE
+    from fcntl import LOCK_NB as _AT_ONCE
+    from fcntl import LOCK_UN as _FREE
+    from fcntl import flock
+
+_IDLE_SECONDS = 5.0
+
+
+class Turns(Protocol):
+    """Lets one thread at a time do something."""
+
+    def enter(self, timeout: float) -> None: ...
+
+    def leave(self) -> None: ...
+
+
+class PrivateTurns:
+    """The turns of a database in memory: only threads of this process compete."""
+
+    def __init__(self) -> None:
+        self._line = Line()
+        fork.join(self)
+
+    def enter(self, timeout: float) -> None:
+        """Wait for the turn; `StoreUnavailable` when it does not come in time."""
+        if not self._line.acquire(timeout):
+            raise StoreUnavailable(
+                f"other threads used the database in memory for more than {timeout:g} s"
+            )
+
+    def leave(self) -> None:
+        self._line.release()
+
+    def before_fork(self) -> None:
+        """Nothing to close."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        if in_child:
+            self._line.reset()
+
+
+class Turnstile:
+    """The turns of one database. One object in each process; get it from `of`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._line = Line()
+        self._usher: _Usher | None = None
+        fork.join(self)
+
+    def enter(self, timeout: float) -> None:
+        """Wait for the turn; `StoreUnavailable` when it does not come in time."""
+        deadline = monotonic() + timeout
+        if not self._line.acquire(timeout):
+            raise self._late(timeout, "other threads of this process")
+        try:
+            if self._usher is None:
+                self._usher = _Usher(self.path)
+            if not self._usher.enter(deadline):
+                raise self._late(timeout, _who(self.path))
+        except OSError as error:
+            self._line.release()
+            raise StoreUnavailable(
+                f"the turn to write to {self.path} cannot be taken: {error.strerror}"
+            ) from error
+        except BaseException:
+            self._line.release()
+            raise
+
+    def leave(self) -> None:
+        try:
+            if self._usher is not None:
+                self._usher.leave()
+        finally:
+            self._line.release()
+
+    def before_fork(self) -> None:
+        """Nothing: locks belong to the parent, whose descriptors the child closes."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        if in_child:
+            self._line.reset()
+            if self._usher is not None:
+                self._usher.close()
+                self._usher = None
+
+    def _late(self, timeout: float, who: str | None) -> StoreUnavailable:
+        by = f"; it is held by {who}" if who else ""
+        return StoreUnavailable(
+            f"no turn to write to {self.path} within {timeout:g} s{by}: repeat the call, or "
+            "look at what keeps that process from finishing its transaction"
+        )
+
+
+_turnstiles: weakref.WeakValueDictionary[str, Turnstile] = weakref.WeakValueDictionary()
+_mutex = threading.Lock()
+
+
+def of(path: str) -> Turnstile:
+    """The turnstile of the database at this (resolved) path."""
+    with _mutex:
+        found = _turnstiles.get(path)
+        if found is None:
+            found = _turnstiles[path] = Turnstile(path)
+        return found
+
+
+def side_file_mode(database: str) -> int:
+    """The mode of files beside a database: open exactly to those who may write it."""
+    mode = Path(database).stat().st_mode
+    return sum(0o6 << shift for shift in (6, 3, 0) if mode & (0o2 << shift)) | 0o600
+
+
+def lock_paths(database: str) -> tuple[str, str]:
+    """The two files: of whose turn it is next, and of who is writing."""
+    return f"{database}-turn", f"{database}-lock"
+
+
+def _who(path: str) -> str | None:
+    turn, lock = lock_paths(path)
+    return lock_holder.of_flock(lock) or lock_holder.of_flock(turn)
+
+
+class _Usher:
+    """Holds the two locks for this process, and waits for them with a time limit.
+
+    Only the thread at the head of the line calls it.
+    """
+
+    def __init__(self, database: str) -> None:
+        self._descriptors: list[int] = []
+        for path in lock_paths(database):
+            self._descriptors.append(_open(path, database))
+        self._turn, self._lock = self._descriptors
+        self._mutex = threading.Lock()
+        self._asked = threading.Semaphore(0)
+        self._granted = threading.Semaphore(0)
+        self._thread: threading.Thread | None = None
+        self._waiting = False
+        self._wanted = False
+        self._has_turn = False
+        self._error: OSError | None = None
+
+    def enter(self, deadline: float) -> bool:
+        """Take both locks; False when they could not be had in time."""
+        try:
+            return self._try() or self._wait(deadline - monotonic())
+        except BaseException:
+            # Interrupted: whatever was taken by then must not be kept. (A wait that is still
+            # under way gives its locks back itself.)
+            if not self._waiting:
+                self._has_turn = False
+                flock(self._turn, _FREE)
+                flock(self._lock, _FREE)
+            raise
+
+    def _try(self) -> bool:
+        """Take both locks if nobody is before us."""
+        if self._waiting:
+            return False
+        try:
+            flock(self._turn, _EXCLUSIVE | _AT_ONCE)
+            self._has_turn = True
+            flock(self._lock, _EXCLUSIVE | _AT_ONCE)
+        except BlockingIOError:
+            # If it was the second, we are next in turn already; the wait goes on from there.
+            return False
+        self._has_turn = False
+        flock(self._turn, _FREE)
+        return True
+
+    def _wait(self, timeout: float) -> bool:
+        """Wait for both locks; False when it took too long."""
+        with self._mutex:
+            self._wanted = True
+            alone = False
+            if not self._waiting:
+                self._waiting = True
+                alone = not self._ask()
+        if alone:
+            self._queue_up()
+        try:
+            granted = self._granted.acquire(timeout=max(0.0, timeout))
+        except BaseException:
+            self._give_up()
+            raise
+        # Granted and out of time at once: it is ours all the same.
+        if not granted and self._give_up():
+            return False
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return True
+
+    def leave(self) -> None:
+        flock(self._lock, _FREE)
+
+    def close(self) -> None:
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+    def __del__(self) -> None:
+        # A thread that still waits holds a reference, so nobody uses the descriptors here.
+        self.close()
+
+    def _give_up(self) -> bool:
+        """Stop wanting; False if the turn has come in this very moment."""
+        with self._mutex:
+            if self._granted.acquire(blocking=False):
+                return False
+            self._wanted = False
+            return True
+
+    def _ask(self) -> bool:
+        """Have a thread wait for us; False if there is none to be had."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._serve, name="holdfast-turnstile", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                # At the end of the interpreter, or of its memory. Then without a time limit.
+                return False
+            self._thread = thread
+        self._asked.release()
+        return True
+
+    def _serve(self) -> None:
+        while True:
+            while not self._asked.acquire(timeout=_IDLE_SECONDS):
+                with self._mutex:
+                    if not self._waiting:
+                        self._thread = None
+                        return
+            self._queue_up()
+
+    def _queue_up(self) -> None:
+        error: OSError | None = None
+        try:
+            if not self._has_turn:
+                flock(self._turn, _EXCLUSIVE)
+            try:
+                flock(self._lock, _EXCLUSIVE)
+            finally:
+                flock(self._turn, _FREE)
+        except OSError as raised:
+            error = raised
+        with self._mutex:
+            self._has_turn = False
+            self._waiting = False
+            if self._wanted:
+                self._wanted = False
+                self._error = error
+                self._granted.release()
+            elif error is None:
+                self.leave()
+
+
+def _open(path: str, database: str) -> int:
+    mode = side_file_mode(database)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), mode)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"{path}, which keeps writers of the database in turn, cannot be opened "
+            f"({error.strerror}): {faults.cannot_open(path)}"
+        ) from error
+    _share(fd, database, mode)
+    return fd
+
+
+def _share(fd: int, database: str, mode: int) -> None:
+    """Make a file that we own as open as the database, whatever the umask was."""
+    try:
+        ours, theirs = os.fstat(fd), Path(database).stat()
+        if ours.st_mode & 0o777 != mode and hasattr(os, "fchmod"):
+            os.fchmod(fd, mode)
+        if ours.st_gid != theirs.st_gid and hasattr(os, "fchown"):
+            os.fchown(fd, -1, theirs.st_gid)
+    except OSError:
+        pass

@@ -1,0 +1,43 @@
+"""cancel and request_cancel: an end for what has not begun, a durable wish for what runs.
+
+Owns the operator's side only. How a worker obeys is the runtime's business; that a wish
+is never lost, not even with the worker, is lifecycle rule 4, in `sql/end.*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.core.status import TaskStatus
+from holdfast.store import rows
+from holdfast.store.op import Channel, Hint, Statement, Steps, Uuids, reads, writes
+from holdfast.store.verbs.dependents import ended_steps, resolve
+from holdfast.store.verbs.store_endings import CANCELLED
+
+
+@writes
+def cancel(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus | None]]:
+    """Cancel tasks; the state each has afterwards.
+
+    CANCELLED: it ended here (or had been cancelled before). RUNNING: the wish is noted
+    and its worker will hear of it. Another terminal state: too late. None: no such task.
+    """
+    batch = Uuids(sorted(set(ids)))
+    # Locked first, also those that have ended: one that is being resubmitted this instant would
+    # otherwise be passed over and live on.
+    locked = yield Statement("lock_tasks", {"ids": batch})
+    changed = yield Statement(
+        "cancel",
+        {"ids": batch, "cancel_error": CANCELLED.error, "cancel_reason": CANCELLED.reason},
+        hint=Hint(Channel.DONE),
+    )
+    yield from resolve(ended_steps(changed, id=0, status=1, workflow_id=2))
+    known = {rows.uuid(row[0]): TaskStatus(row[1]) for row in (*locked, *changed)}
+    return {id: known.get(id) for id in ids}
+
+
+@reads
+def cancel_requests(ids: Sequence[bytes]) -> Steps[set[bytes]]:
+    """Which of these running tasks somebody wants cancelled."""
+    found = yield Statement("cancel_requests", {"ids": Uuids(ids)})
+    return {rows.uuid(row[0]) for row in found}

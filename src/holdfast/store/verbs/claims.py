@@ -1,0 +1,304 @@
+"""claim, start, release: taking tasks, beginning them, giving them back.
+
+Owns the beginning of a claim. Invariant: a task in CLAIMED or RUNNING carries exactly
+one token, the lease row of that token names it, and nobody writes to the task without
+it. Nothing enters these states except through `claim` and `start`.
+
+A claim looks at one queue and mints one token. Its answer may be lost on the way: the
+caller then asks `release_token`, which gives back whatever the claim had taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from holdfast.core.options.policy import BY_NAME, Policy
+from holdfast.core.records import (
+    HEAD,
+    LOST,
+    Answer,
+    Claimed,
+    ClaimedTask,
+    Landing,
+    Position,
+)
+from holdfast.core.status import TaskStatus
+from holdfast.store import rows
+from holdfast.store.op import (
+    EVERY,
+    At,
+    Changes,
+    Channel,
+    Hint,
+    Key,
+    Keys,
+    Mode,
+    Op,
+    Rows,
+    Statement,
+    Steps,
+    Texts,
+    Uuids,
+    alone,
+    reads,
+    writes,
+)
+
+MAX_TASKS_PER_LEASE = 500
+"""Also the most that one claim takes."""
+
+
+_ORDER = attrgetter("priority", "enqueued_at", "id")
+
+
+Rules: TypeAlias = tuple[str | None, int]
+"""The options of a task as they are stored, and how many retries they grant."""
+_NO_POLICIES: Mapping[str, Rules] = {}
+
+
+def rules(tasks: Iterable[tuple[str, int, str | None]]) -> dict[str, Rules]:
+    """The rules of tasks (name, version, options), but for those that have none of their own."""
+    return {
+        known_name(name, version): (options, Policy.decode(options).max_retries)
+        for name, version, options in tasks
+        if options is not None
+    }
+
+
+class Begin(Struct, frozen=True, gc=False):
+    """A claimed task and the process that is to run it."""
+
+    key: Key
+    token: bytes
+    pid: int
+    process_name: str
+    attempt: int | None = None
+    """Which attempt it will be, if that is known. (Only who holds the claim can begin it.)"""
+
+
+class Hold(NamedTuple):
+    """A claimed task, to be given back."""
+
+    key: Key
+    token: bytes
+
+
+class Child(NamedTuple):
+    """A process that is to run what is claimed."""
+
+    hostname: str
+    pid: int
+    process_name: str
+
+
+_NOBODY = Child("", 0, "")
+
+
+def known_name(task_name: str, version: int) -> str:
+    """How a claim names a task it can run."""
+    return f"{task_name}@{version}"
+
+
+@alone
+def claim(
+    *,
+    token: bytes,
+    worker_id: str,
+    queue: str,
+    known: Iterable[str],
+    wanted: int,
+    lease_us: int,
+    after: Position = HEAD,
+    policies: Mapping[str, Rules] = _NO_POLICIES,
+    child: Child | None = None,
+) -> Steps[Claimed]:
+    """Take up to `wanted` tasks of one queue, in its order, from `after` on.
+
+    At most 1,000 entries are examined; `horizon` tells where to go on when that was not
+    enough to find tasks this worker knows. A task that was sent by name gets the rules that
+    `policies` has for it.
+
+    What is claimed for a `child` is started, too: its code may have run from here on. (Each
+    task's `attempt` is what it was before, as with any claim.)
+    """
+    request = Request(token, worker_id, queue, known, wanted, lease_us, after, policies, child)
+    return _claimed(request, (yield _claim(request)))
+
+
+class Request(NamedTuple):
+    """One claim to be made."""
+
+    token: bytes
+    worker_id: str
+    queue: str
+    known: Iterable[str]
+    wanted: int
+    lease_us: int
+    after: Position = HEAD
+    policies: Mapping[str, Rules] = _NO_POLICIES
+    child: Child | None = None
+
+
+def _claim(request: Request) -> Statement:
+    return Statement(
+        "claim",
+        {
+            "token": request.token,
+            "worker_id": request.worker_id,
+            "queue_name": request.queue,
+            "known": Texts(request.known),
+            "wanted": min(request.wanted, MAX_TASKS_PER_LEASE),
+            "lease_us": request.lease_us,
+            "by_name": BY_NAME,
+            "policies": dict(request.policies),
+            "begins": request.child is not None,
+            **(request.child or _NOBODY)._asdict(),
+            **behind(request.after),
+        },
+    )
+
+
+def _claimed(request: Request, found: Rows) -> Claimed:
+    tasks = [rows.claimed(row, request.token) for row in rows.claim(found)]
+    # RETURNING keeps no order.
+    tasks.sort(key=_ORDER)
+    return Claimed(request.token, tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one `turn` did."""
+
+    started: dict[Key, Landing] = field(default_factory=dict)
+    """Of those that were claimed before."""
+    claimed: Sequence[ClaimedTask] = ()
+    begun: dict[Key, Landing] = field(default_factory=dict)
+    """Of those that were claimed now."""
+
+
+def turn(
+    begins: Sequence[Begin],
+    request: Request | None,
+    *,
+    hostname: str,
+    begin_now: Callable[[Sequence[ClaimedTask]], Sequence[Begin]] | None,
+) -> Op[Turn]:
+    """Start what was claimed before, claim more, and start of that what has a free child: one
+    commit, whether the worker is idle (claim and start at once) or busy (start the last
+    batch, claim the next)."""
+    if begin_now is None:
+        return Op(_busy_turn(begins, request, hostname), Mode.ALONE, "turn")
+    return Op(_idle_turn(begins, request, hostname, begin_now), Mode.WRITE, "turn")
+
+
+def _busy_turn(begins: Sequence[Begin], request: Request | None, hostname: str) -> Steps[Turn]:
+    if request is None:
+        return Turn((yield from start(begins, hostname=hostname)))
+    if not begins:
+        return Turn(claimed=(yield from claim(**request._asdict())).tasks)
+    started, found = yield (_start(begins, hostname), _claim(request))
+    return Turn(_started(begins, started), _claimed(request, found).tasks)
+
+
+def _idle_turn(
+    begins: Sequence[Begin],
+    request: Request | None,
+    hostname: str,
+    begin_now: Callable[[Sequence[ClaimedTask]], Sequence[Begin]],
+) -> Steps[Turn]:
+    started: dict[Key, Landing] = {}
+    if begins:
+        started = yield from start(begins, hostname=hostname)
+    if request is None:
+        return Turn(started)
+    claimed = yield from claim(**request._asdict())
+    at_once = begin_now(claimed.tasks) if claimed.tasks else ()
+    begun: dict[Key, Landing] = {}
+    if at_once:
+        begun = yield from start(at_once, hostname=hostname)
+    return Turn(started, claimed.tasks, begun)
+
+
+@reads
+def horizon(queue: str, after: Position = HEAD) -> Steps[Position | None]:
+    """Where a claim that started at `after` stopped looking; None if it saw the whole queue."""
+    found = yield Statement("claim_horizon", {"queue_name": queue, **behind(after)})
+    if not found:
+        return None
+    priority, enqueued_at, id = found[0]
+    return Position(priority, enqueued_at, rows.uuid(id))
+
+
+def behind(position: Position) -> dict[str, object]:
+    """The parameters of a statement that looks into a queue from a position on."""
+    return {
+        "after_priority": position.priority,
+        "after_enqueued_at": At(position.enqueued_at),
+        "after_id": position.id,
+    }
+
+
+@alone
+def start(begins: Sequence[Begin], *, hostname: str) -> Steps[dict[Key, Landing]]:
+    """Begin claimed tasks: from here on their code may have run."""
+    return _started(begins, (yield _start(begins, hostname)))
+
+
+def _start(begins: Sequence[Begin], hostname: str) -> Statement:
+    changes = [(b.key, b.token, (b.pid, b.process_name)) for b in begins]
+    known = all(b.attempt is not None for b in begins)
+    return Statement(
+        "start",
+        {"changes": Changes(changes), "hostname": hostname},
+        expected=len(begins) if known else None,
+    )
+
+
+def _started(begins: Sequence[Begin], found: Rows) -> dict[Key, Landing]:
+    if found is EVERY:
+        running = Landing(Answer.LANDED, TaskStatus.RUNNING)
+        return {begin.key: running._replace(attempt=begin.attempt) for begin in begins}
+    answers = {begin.key: LOST for begin in begins}
+    # Nearly all of them are at their first attempt.
+    landings: dict[tuple[int, int], Landing] = {}
+    for key, *when in found:
+        landing = landings.get(moment := tuple(when))
+        if landing is None:
+            landing = landings[moment] = Landing(Answer.LANDED, TaskStatus.RUNNING, *when)
+        answers[key] = landing
+    return answers
+
+
+@alone
+def release(holds: Sequence[Hold], *, queues: Iterable[str] = ()) -> Steps[dict[Key, Landing]]:
+    """Give claimed tasks back at no cost; they keep their place."""
+    released = yield Statement(
+        "release",
+        {"changes": Changes([(h.key, h.token, ()) for h in holds])},
+        hint=Hint(Channel.READY, sorted(set(queues))),
+    )
+    landed = {rows.key(row[0]): Landing(Answer.LANDED, TaskStatus.PENDING) for row in released}
+    return {h.key: landed.get(h.key, LOST) for h in holds}
+
+
+@writes
+def release_token(token: bytes, *, queue: str) -> Steps[int]:
+    """Undo a claim whose answer was lost: give back what it took, if it took anything."""
+    found = yield Statement("lease_keys", {"token": token})
+    if not found:
+        return 0
+    keys = rows.keys(found[0][1])
+    given_back = yield from release([Hold(key, token) for key in keys], queues=[queue])
+    yield Statement("clean_leases", {"tokens": Uuids([token])})
+    return sum(landing is not LOST for landing in given_back.values())
+
+
+def lockable(keys: Sequence[Key]) -> Steps[set[Key]]:
+    """Which of these tasks can be ended now without waiting for another transaction."""
+    found = yield Statement("lock", {"keys": Keys(keys)})
+    return {rows.key(row[0]) for row in found}

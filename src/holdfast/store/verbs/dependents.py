@@ -1,0 +1,351 @@
+"""What waits for a task, and what its ending does to them: unblock, skip, hold.
+
+Owns the edges and their counting. An edge is resolved once. A child keeps two counts: how many
+edges are open, and how many it still needs; needed = 0 unblocks it, needed > open skips
+it, and a skipped task is an ended parent in its turn. Every ending calls `resolve` in its
+own transaction; tasks outside workflows have no edges and cost nothing here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from holdfast.core.errors import Blame, ConfigError, TaskNotFound, UpstreamEnded
+from holdfast.core.identity import as_text, as_uuid
+from holdfast.core.records import On, Submission
+from holdfast.core.status import TaskStatus
+from holdfast.store import rows
+from holdfast.store.op import (
+    Channel,
+    Column,
+    Hint,
+    Row,
+    Rows,
+    Statement,
+    Steps,
+    Table,
+    Uuids,
+    writes,
+)
+from holdfast.store.verbs.store_endings import (
+    UPSTREAM_CANCELLED,
+    UPSTREAM_FAILED,
+    UPSTREAM_SUCCEEDED,
+    StoreEnding,
+)
+
+_EDGE_COLUMNS = {"parent_id": Column.UUID, "child_id": Column.UUID, "on_status": Column.TEXT}
+
+
+class Ended(NamedTuple):
+    """A task that has just reached a terminal state."""
+
+    id: bytes
+    status: TaskStatus
+
+
+_FAILURES = frozenset(
+    {TaskStatus.FAILED, TaskStatus.STALLED, TaskStatus.DROPPED, TaskStatus.EXPIRED}
+)
+
+
+def connect(submissions: Sequence[Submission]) -> Steps[None]:
+    """Write the edges of new tasks; a parent that has ended already resolves its edge at once.
+
+    The parents are locked first: an ending that comes now waits for this commit and then
+    sees the edge. A graph in which a task would wait for ever is refused as a whole.
+    """
+    graph = {s.id: _edges(s) for s in submissions}
+    parents = Uuids(sorted({parent for edges in graph.values() for parent in edges}))
+    locked = yield Statement("lock_tasks", {"ids": parents})
+    workflows = {rows.uuid(row[0]): rows.optional_uuid(row[2]) for row in locked}
+    for s in submissions:
+        _check_parents(s, workflows)
+    _check_order(graph)
+    yield Statement(
+        "add_edges",
+        table=Table(
+            _EDGE_COLUMNS,
+            [(parent, child, on) for child, edges in graph.items() for parent, on in edges.items()],
+        ),
+    )
+    ended = [Ended(rows.uuid(row[0]), TaskStatus(row[1])) for row in locked]
+    yield from resolve([parent for parent in ended if parent.status.is_terminal])
+
+
+def _edges(s: Submission) -> dict[bytes, On]:
+    """What a task waits for. The same parent twice is one edge: it ends once."""
+    edges: dict[bytes, On] = {}
+    for edge in s.depends_on:
+        on = edges.setdefault(edge.parent_id, edge.on)
+        if on != edge.on:
+            raise ConfigError(
+                f"task {as_text(s.id)} waits for task {as_text(edge.parent_id)} twice, on {on} "
+                f"and on {edge.on}: say once on what",
+                option="depends_on",
+            )
+    if s.deps_needed is not None and not 1 <= s.deps_needed <= len(edges):
+        raise ConfigError(
+            f"task {as_text(s.id)} needs {s.deps_needed} of the {len(edges)} tasks it waits for: "
+            f"give a number from 1 to {len(edges)}",
+            option="depends_on",
+        )
+    return edges
+
+
+def _check_parents(s: Submission, workflows: dict[bytes, bytes | None]) -> None:
+    """Only the end of a step of the same workflow is heard by those that wait for it."""
+    for edge in s.depends_on:
+        if edge.parent_id not in workflows:
+            raise TaskNotFound(edge.parent_id, needed_by=s.id)
+        if s.workflow_id is None or workflows[edge.parent_id] != s.workflow_id:
+            raise ConfigError(
+                f"task {as_text(s.id)} cannot wait for task {as_text(edge.parent_id)}: they are "
+                "not steps of one workflow",
+                option="depends_on",
+            )
+
+
+def _check_order(graph: dict[bytes, dict[bytes, On]]) -> None:
+    from graphlib import CycleError, TopologicalSorter
+
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        names = " → ".join(map(as_text, reversed(error.args[1])))
+        raise ConfigError(
+            f"tasks that wait for each other would never run: {names}", option="depends_on"
+        ) from None
+
+
+def ended_steps(found: Rows, *, id: int, status: int, workflow_id: int) -> list[Ended]:
+    """Those of the rows that are ended workflow steps, given where their columns are."""
+    return [
+        Ended(rows.uuid(row[id]), TaskStatus(row[status]))
+        for row in found
+        if row[workflow_id] is not None and TaskStatus(row[status]).is_terminal
+    ]
+
+
+def resolve(ended: Sequence[Ended]) -> Steps[None]:
+    """Resolve the edges of ended tasks, and of those that are skipped because of it."""
+    queues: set[str] = set()
+    while ended:
+        ended = yield from _resolve_once(ended, queues)
+    if queues:
+        yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+
+
+def _resolve_once(ended: Sequence[Ended], queues: set[str]) -> Steps[list[Ended]]:
+    edges = yield Statement(
+        "resolve_edges",
+        {
+            "parents": Uuids(e.id for e in ended),
+            "succeeded": Uuids(e.id for e in ended if e.status is TaskStatus.COMPLETED),
+            "failed": Uuids(e.id for e in ended if e.status in _FAILURES),
+        },
+    )
+    if not edges:
+        return []
+    satisfied: dict[bytes, int] = defaultdict(int)
+    resolved: dict[bytes, int] = defaultdict(int)
+    for _, child_id, met in edges:
+        child = rows.uuid(child_id)
+        resolved[child] += 1
+        satisfied[child] += bool(met)
+    deltas = {child: (-resolved[child], -satisfied[child]) for child in resolved}
+    children = yield from count(deltas)
+    yield from unblock((child for child, state in children.items() if state.may_run), queues)
+    return (yield from _skip(children))
+
+
+class Waiting(NamedTuple):
+    """A child after its edges were counted."""
+
+    status: TaskStatus
+    needed: int
+    open: int
+
+    @property
+    def may_run(self) -> bool:
+        return self.status is TaskStatus.WAITING and self.needed <= 0
+
+    @property
+    def cannot_run(self) -> bool:
+        return self.status is TaskStatus.WAITING and self.needed > self.open
+
+
+def count(deltas: dict[bytes, tuple[int, int]]) -> Steps[dict[bytes, Waiting]]:
+    """Add to the (open, needed) counts of children, several parents together."""
+    if not deltas:
+        return {}
+    # In the order of their ids: two parents ending at once must not deadlock.
+    yield Statement("lock_tasks", {"ids": Uuids(sorted(deltas))})
+    grouped: dict[tuple[int, int], list[bytes]] = defaultdict(list)
+    for child, delta in deltas.items():
+        grouped[delta].append(child)
+    counted: dict[bytes, Waiting] = {}
+    for (open_delta, needed_delta), group in grouped.items():
+        found = yield Statement(
+            "count_edges",
+            {"ids": Uuids(sorted(group)), "open": open_delta, "needed": needed_delta},
+        )
+        for id, status, needed, open_ in found:
+            counted[rows.uuid(id)] = Waiting(TaskStatus(status), needed, open_)
+    return counted
+
+
+def unblock(ids: Iterable[bytes], queues: set[str]) -> Steps[None]:
+    """Let tasks run that need nothing more; adds the queues they are now in."""
+    ready = Uuids(sorted(ids))
+    if ready:
+        found = yield Statement("unblock", {"ids": ready})
+        queues.update(queue for _, status, queue in found if status == TaskStatus.PENDING)
+
+
+def _skip(children: dict[bytes, Waiting]) -> Steps[list[Ended]]:
+    doomed = Uuids(sorted(child for child, state in children.items() if state.cannot_run))
+    if not doomed:
+        return []
+    reasons = yield from _reasons(doomed)
+    skipped: list[Ended] = []
+    for ending in _REASONS:
+        ids = Uuids(child for child in doomed if reasons[child] is ending)
+        if not ids:
+            continue
+        found = yield Statement(
+            "skip",
+            {
+                "ids": ids,
+                "error": ending.error,
+                "error_code": ending.code,
+                "reason": ending.reason,
+            },
+        )
+        skipped += [Ended(rows.uuid(row[0]), TaskStatus.CANCELLED) for row in found]
+    return skipped
+
+
+_REASONS = (UPSTREAM_FAILED, UPSTREAM_CANCELLED, UPSTREAM_SUCCEEDED)
+"""Why a step is skipped; of several reasons the first one counts."""
+
+
+def _reasons(doomed: Uuids) -> Steps[dict[bytes, StoreEnding]]:
+    """Why each of these will never have what it needs, as all its parents that ended tell."""
+    unmet = yield Statement("unmet_edges", {"ids": doomed})
+    found: dict[bytes, set[StoreEnding]] = defaultdict(set)
+    for child_id, status, error_code, *_ in unmet:
+        found[rows.uuid(child_id)].add(_reason(status, error_code))
+    # A parent that was deleted has taken its edge along: nobody is left to blame.
+    return {child: min(found[child] or {UPSTREAM_FAILED}, key=_REASONS.index) for child in doomed}
+
+
+def _reason(status: str | None, error_code: str | None) -> StoreEnding:
+    """What an ended parent is to a child that it leaves without what it needs.
+
+    One that was skipped itself hands down its own reason.
+    """
+    if status in _FAILURES or error_code == UPSTREAM_FAILED.code:
+        return UPSTREAM_FAILED
+    if status == TaskStatus.COMPLETED or error_code == UPSTREAM_SUCCEEDED.code:
+        return UPSTREAM_SUCCEEDED
+    return UPSTREAM_CANCELLED
+
+
+def settle(ids: Sequence[bytes]) -> Steps[None]:
+    """Do what the counts of WAITING tasks already say: unblock or skip them."""
+    children = yield from count(dict.fromkeys(ids, (0, 0)))
+    queues: set[str] = set()
+    yield from unblock((child for child, state in children.items() if state.may_run), queues)
+    skipped = yield from _skip(children)
+    if queues:
+        yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+    yield from resolve(skipped)
+
+
+@writes
+def hold(workflow_id: bytes) -> Steps[int]:
+    """Pause the steps of a workflow that have not begun; how many were not paused before.
+
+    The pause is one more dependency of each, with the workflow as the parent.
+    """
+    steps = yield Statement("unbegun_steps", {"workflow_id": workflow_id})
+    ids = Uuids(rows.uuid(row[0]) for row in steps)
+    if not ids:
+        return 0
+    held = yield Statement("hold", {"workflow_id": workflow_id, "ids": ids})
+    return len(held)
+
+
+@writes
+def resume(workflow_id: bytes) -> Steps[None]:
+    """Undo `hold`: resolve the pause as if a parent had completed."""
+    # Locked before their edges, in the order in which `hold` takes them.
+    yield Statement("unbegun_steps", {"workflow_id": workflow_id})
+    yield from resolve([Ended(workflow_id, TaskStatus.COMPLETED)])
+
+
+def reopen(parents: Sequence[bytes]) -> Steps[list[bytes]]:
+    """Parents were resubmitted: their children have to wait again.
+
+    Returns the children that had been skipped because of them; the caller resubmits those
+    too. A child that was counted down is counted up by the same amount, so that it is
+    counted down once when the parent ends again.
+    """
+    edges = yield Statement("reopen_edges", {"parents": Uuids(sorted(parents))})
+    children = yield from count(_given_back(edges))
+    return [child for child, state in children.items() if state.status is TaskStatus.CANCELLED]
+
+
+def _given_back(edges: Rows) -> dict[bytes, tuple[int, int]]:
+    """What the children of reopened edges are counted up by."""
+    opened: dict[bytes, int] = defaultdict(int)
+    needed: dict[bytes, int] = defaultdict(int)
+    for _, child_id, satisfied in edges:
+        child = rows.uuid(child_id)
+        opened[child] += 1
+        needed[child] += bool(satisfied)
+    return {child: (opened[child], needed[child]) for child in opened}
+
+
+def revisit(needy: Iterable[bytes], parents: Sequence[Ended]) -> Steps[set[bytes]]:
+    """Steps that ended without what they need are to be resubmitted: those that cannot be.
+
+    Their parents may have been resubmitted since, and have ended in another way, or not yet. So
+    every edge is counted anew, by how its parent stands now; the caller has locked the
+    parents. A step that would need more than is open can never run, and must stay as it is.
+    """
+    children = Uuids(sorted(needy))
+    if not children:
+        return set()
+    edges = yield Statement(
+        "revisit_edges", {"children": children, "parents": Uuids(parent.id for parent in parents)}
+    )
+    yield from count(_given_back(edges))
+    opened = {rows.uuid(row[0]) for row in edges}
+    yield from resolve([p for p in parents if p.id in opened and p.status.is_terminal])
+    counted = yield from count(dict.fromkeys(children, (0, 0)))
+    return {child for child, state in counted.items() if state.needed > state.open}
+
+
+def refuse(stuck: set[bytes]) -> Steps[None]:
+    """Raise, for steps that cannot be resubmitted, and say which parent stands in the way."""
+    locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(stuck))})
+    unmet = yield Statement("unmet_edges", {"ids": Uuids(sorted(stuck))})
+    statuses = {rows.uuid(row[0]): TaskStatus(row[1]) for row in locked}
+    # A parent that was deleted has taken its edge along.
+    edges = [(rows.uuid(row[0]), rows.uuid(row[3]), row) for row in unmet if row[1] is not None]
+
+    def helpful(edge: tuple[bytes, bytes, Row]) -> tuple[bool, bool]:
+        """The first cause before what follows from it; what can be resubmitted before the rest."""
+        _, parent, row = edge
+        return parent in stuck, row[1] == TaskStatus.COMPLETED
+
+    if not edges:
+        child = min(stuck)
+        raise UpstreamEnded(child, statuses[child], refused=stuck)
+    child, parent, row = min(edges, key=helpful)
+    blame = Blame(as_uuid(parent), row[4], TaskStatus(row[1]), row[5])
+    raise UpstreamEnded(child, statuses[child], blame, refused=stuck)

@@ -1,0 +1,288 @@
+"""complete, and the seven other ways out of RUNNING.
+
+Owns the end of a run. Every write matches the task, RUNNING, and that task's own claim
+token, and answers per task: landed, cancelled (a requested cancel had the last word),
+lost (the claim is gone; nothing was written) or busy (another transaction holds the row).
+The attempt row is written in the same transaction, and so are the dependents resolved.
+
+Never touches `leases`: a finish and the reaper would take the same two rows in opposite
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from holdfast.core.lifecycle import Verb
+from holdfast.core.outcome import Change
+from holdfast.core.records import BUSY, LOST, NO_USAGE, Answer, Landing, Usage
+from holdfast.core.status import TaskStatus
+from holdfast.store import rows
+from holdfast.store.op import (
+    EVERY,
+    Changes,
+    Channel,
+    Column,
+    Hint,
+    Key,
+    Mode,
+    Op,
+    Row,
+    Rows,
+    Statement,
+    Steps,
+    Table,
+    reads,
+)
+from holdfast.store.verbs import evidence, stats
+from holdfast.store.verbs.claims import lockable
+from holdfast.store.verbs.dependents import Ended, ended_steps, resolve
+from holdfast.store.verbs.store_endings import CANCELLED
+
+_DONE = Hint(Channel.DONE)
+_COMPLETED = Landing(Answer.LANDED, TaskStatus.COMPLETED)
+
+
+class Completion(Struct, frozen=True, gc=False):
+    """A run that returned a value."""
+
+    key: Key
+    token: bytes
+    result: str
+    pid: int | None = None
+    usage: Usage = NO_USAGE
+    in_workflow: bool = False
+
+
+class Ending(NamedTuple):
+    """A run that ended otherwise, and what is to become of its task."""
+
+    key: Key
+    token: bytes
+    change: Change
+    pid: int | None = None
+    worker_id: str | None = None
+    usage: Usage = NO_USAGE
+
+
+def complete(
+    completions: Sequence[Completion], *, skip_locked: bool = False, terse: bool = False
+) -> Op[dict[Key, Landing]]:
+    """RUNNING → COMPLETED. With `skip_locked`, a row that another transaction holds is BUSY.
+
+    A `terse` answer need not say which attempt it was.
+    """
+    single = not skip_locked and not any(c.in_workflow for c in completions)
+    return Op(
+        _complete(completions, skip_locked, terse),
+        Mode.ALONE if single else Mode.WRITE,
+        "complete",
+    )
+
+
+def _complete(
+    completions: Sequence[Completion], skip_locked: bool, terse: bool
+) -> Steps[dict[Key, Landing]]:
+    # Of steps of a workflow it is asked which.
+    terse = terse and not any(c.in_workflow for c in completions)
+    answers: dict[Key, Landing] = {c.key: LOST for c in completions}
+    if skip_locked:
+        free = yield from lockable([c.key for c in completions])
+        answers.update({c.key: BUSY for c in completions if c.key not in free})
+        completions = [c for c in completions if c.key in free]
+    ended = yield Statement(
+        "complete",
+        {
+            "changes": Changes(
+                [
+                    (c.key, c.token, (c.pid, c.result, c.usage.peak_memory_kb, c.usage.cpu_time_us))
+                    for c in completions
+                ]
+            )
+        },
+        hint=_DONE,
+        expected=len(completions) if terse else None,
+    )
+    if ended is EVERY:
+        return answers | {c.key: _COMPLETED for c in completions}
+    # Nearly all of them are at their first attempt.
+    landings: dict[int, Landing] = {}
+    for key, _, attempt, *_ in ended:
+        landing = landings.get(attempt)
+        if landing is None:
+            landing = landings[attempt] = Landing(Answer.LANDED, TaskStatus.COMPLETED, attempt)
+        answers[key] = landing
+    in_workflows = [row for row in ended if row[3] is not None]
+    yield from resolve([Ended(rows.uuid(row[1]), TaskStatus.COMPLETED) for row in in_workflows])
+    return answers
+
+
+def end(endings: Sequence[Ending], *, skip_locked: bool = False) -> Op[dict[Key, Landing]]:
+    """fail, retry, snooze, interrupt, stall, recover, ack_cancel, as each `Change` says."""
+    return Op(end_steps(endings, skip_locked), Mode.WRITE, "end")
+
+
+def end_steps(endings: Sequence[Ending], skip_locked: bool = False) -> Steps[dict[Key, Landing]]:
+    """The steps of `end`, for operations that end runs among other things."""
+    answers: dict[Key, Landing] = {e.key: LOST for e in endings}
+    if skip_locked:
+        free = yield from lockable([e.key for e in endings])
+        answers.update({e.key: BUSY for e in endings if e.key not in free})
+        endings = [e for e in endings if e.key in free]
+    ended = yield Statement(
+        "end",
+        {
+            "changes": Changes([(e.key, e.token, _wish(e.change)) for e in endings]),
+            "cancel_error": CANCELLED.error,
+            "cancel_reason": CANCELLED.reason,
+        },
+    )
+    by_key = {e.key: e for e in endings}
+    queues: set[str] = set()
+    attempts: list[Row] = []
+    for row in ended:
+        ending, status = by_key[rows.key(row[0])], TaskStatus(row[2])
+        answers[ending.key] = Landing(_answer(ending.change, status), status, row[3], row[5])
+        attempts.append(_attempt(ending, status, row))
+        if status is TaskStatus.PENDING:
+            queues.add(row[8])
+    if attempts:
+        yield Statement("write_attempts", table=Table(_ATTEMPT_COLUMNS, attempts))
+    yield from resolve(ended_steps(ended, id=1, status=2, workflow_id=9))
+    yield from _hints(ended, queues)
+    return answers
+
+
+class Extras(NamedTuple):
+    """What is written together with the ends of runs."""
+
+    notes: Sequence[evidence.TaskNote] = ()
+    logs: Sequence[evidence.LogPart] = ()
+    tallies: Sequence[stats.Tally] = ()
+
+
+NO_EXTRAS = Extras()
+
+
+def finish(
+    completions: Sequence[Completion],
+    endings: Sequence[Ending],
+    extras: Extras = NO_EXTRAS,
+    *,
+    skip_locked: bool = False,
+) -> Op[dict[Key, Landing]]:
+    """Everything a worker has to write about ended runs, in one transaction."""
+    if not endings and extras is NO_EXTRAS:
+        return complete(completions, skip_locked=skip_locked, terse=True)
+    return Op(_finish(completions, endings, extras, skip_locked), Mode.WRITE, "finish")
+
+
+def _finish(
+    completions: Sequence[Completion],
+    endings: Sequence[Ending],
+    extras: Extras,
+    skip_locked: bool,
+) -> Steps[dict[Key, Landing]]:
+    answers: dict[Key, Landing] = {}
+    # First what is fenced by the claims that are about to end.
+    if extras.notes:
+        yield from evidence.write_notes(extras.notes)
+    if extras.logs:
+        yield from evidence.append_logs(extras.logs)
+    if completions:
+        answers |= yield from _complete(completions, skip_locked, terse=True)
+    if endings:
+        answers |= yield from end_steps(endings, skip_locked)
+    if extras.tallies:
+        yield from stats.add(extras.tallies)
+    return answers
+
+
+@reads
+def ended_under(claims: Sequence[tuple[Key, bytes]]) -> Steps[set[tuple[Key, bytes]]]:
+    """Which of these claims ended in an attempt row: how a worker whose finish got no answer
+    learns that it had landed."""
+    found = yield Statement(
+        "ended_under", {"changes": Changes([(key, token, ()) for key, token in claims])}
+    )
+    return {(rows.key(row[0]), rows.uuid(row[1])) for row in found}
+
+
+def _hints(ended: Rows, queues: set[str]) -> Steps[None]:
+    if any(TaskStatus(row[2]).is_terminal for row in ended):
+        yield Statement("notify", hint=_DONE)
+    if queues:
+        yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+
+
+def _answer(change: Change, status: TaskStatus) -> Answer:
+    if status is TaskStatus.CANCELLED and change.verb is not Verb.ACK_CANCEL:
+        return Answer.CANCELLED
+    return Answer.LANDED
+
+
+def _wish(change: Change) -> dict[str, Any]:
+    return {
+        "verb": change.verb.value,
+        "status": change.target.value,
+        "delay_us": change.delay_us,
+        "allowed": change.retries_allowed,
+        "error": change.result,
+        "error_code": change.error_code,
+        "failed_reason": change.failed_reason,
+        "dead_letter": change.dead_letter,
+    }
+
+
+_ATTEMPT_COLUMNS = {
+    "key": Column.KEY,
+    "attempt": Column.INT,
+    "outcome": Column.TEXT,
+    "will_retry": Column.BOOL,
+    "token": Column.UUID,
+    "started_at": Column.TIME,
+    "finished_at": Column.TIME,
+    "error_code": Column.TEXT,
+    "error_message": Column.TEXT,
+    "failed_reason": Column.TEXT,
+    "error": Column.TEXT,
+    "worker_id": Column.TEXT,
+    "worker_hostname": Column.TEXT,
+    "worker_pid": Column.INT,
+    "worker_process_name": Column.TEXT,
+    "exit_code": Column.INT,
+    "exit_signal": Column.INT,
+    "peak_memory_kb": Column.BIGINT,
+    "cpu_time_us": Column.BIGINT,
+}
+
+
+def _attempt(ending: Ending, status: TaskStatus, row: Row) -> Row:
+    """The attempt row says what became of the code, whatever became of the task."""
+    _, _, _, attempt, started_at, finished_at, hostname, process_name, _, _ = row
+    change, usage = ending.change, ending.usage
+    error = change.error
+    return (
+        ending.key,
+        attempt,
+        change.attempt.value,
+        change.will_retry and not status.is_terminal,
+        ending.token,
+        started_at,
+        finished_at,
+        change.error_code,
+        None if error is None else error.message,
+        change.failed_reason,
+        change.result,
+        ending.worker_id,
+        hostname,
+        ending.pid,
+        process_name,
+        change.exit_code,
+        change.exit_signal,
+        usage.peak_memory_kb,
+        usage.cpu_time_us,
+    )

@@ -1,0 +1,277 @@
+"""Leases: who may finish what, and what becomes of the tasks of a worker that vanished.
+
+Invariant: the row is the right. A lease is lost when its row is gone, not when its clock
+has passed; `expires_at` only entitles a reaper to take it. One row covers one claim
+statement's tasks.
+
+Failure: a worker dies, freezes or is cut off, and its rows expire. Recovery: `recover`
+takes one expired lease in one transaction: it locks the row (another reaper skips it),
+locks those tasks that still carry the token (one that cannot be locked is being ended by
+its worker this instant and stays in the row for the next pass), decides about each as if
+its child had crashed, and deletes the row. A worker that comes back finds its tokens gone
+from `renew`'s answer, and every write of it misses.
+
+The gap rule: while leases exist, maintenance stamps `maintained_at`. A pass that finds the
+stamp older than the gap recovers nothing until the gap has passed again, or as long as a
+keeper may need to come back if that is longer: the database was away, so live workers could
+not renew, and they go first. The time is noted in the store, for reapers that have just
+started, too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from holdfast.core.outcome import Change
+from holdfast.core.records import LOST
+from holdfast.core.status import TaskStatus
+from holdfast.store import rows
+from holdfast.store.op import (
+    At,
+    Key,
+    Keys,
+    Row,
+    Statement,
+    Steps,
+    Uuids,
+    alone,
+    reads,
+    writes,
+)
+from holdfast.store.verbs import dependents
+from holdfast.store.verbs.claims import Hold, lockable, release
+from holdfast.store.verbs.finish import Ending, end_steps
+
+log = logging.getLogger("holdfast.store")
+
+_MAINTAINED = "maintained_at"
+_QUIET_UNTIL = "recover_after"
+KEEPERS_NEED_US = 2_500_000
+"""Within which a keeper has renewed once the store is back, however short its lease: the longest
+pause between two attempts to connect (0.8 s, see `store.postgres.backoff`), a new connection,
+and a busy machine."""
+_LONGEST_QUIET_US = 60_000_000
+"""A quiet time further ahead than any gap was noted before the clock stepped back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """A running task whose worker is gone: what deciding about it needs."""
+
+    id: bytes
+    task_name: str
+    attempt: int
+    retry_count: int
+    max_retries: int
+    crash_count: int
+    good_until: int | None
+    task_options: str | None
+    worker_id: str | None
+    worker_hostname: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What one `recover` did with one lease."""
+
+    token: bytes
+    worker_id: str
+    released: int
+    recovered: int
+    left: int
+    """Tasks that could not be locked or decided; they stay in the lease row."""
+
+
+@alone
+def renew(tokens: Sequence[bytes], *, lease_us: int) -> Steps[set[bytes]]:
+    """Prolong these leases; the ones that are still ours."""
+    found = yield Statement("renew", {"tokens": Uuids(tokens), "lease_us": lease_us})
+    return {rows.uuid(row[0]) for row in found}
+
+
+@reads
+def covered(tokens: Sequence[bytes]) -> Steps[dict[bytes, list[Key]]]:
+    """The tasks that still carry each of these tokens."""
+    found = yield Statement("covered", {"tokens": Uuids(tokens)})
+    tasks: dict[bytes, list[Key]] = {}
+    for token, key in found:
+        tasks.setdefault(rows.uuid(token), []).append(rows.key(key))
+    return tasks
+
+
+@alone
+def clean(tokens: Sequence[bytes]) -> Steps[int]:
+    """Delete the leases of batches whose tasks have all ended durably."""
+    found = yield Statement("clean_leases", {"tokens": Uuids(tokens)})
+    return len(found)
+
+
+@reads
+def count() -> Steps[int]:
+    """How many leases there are."""
+    found = yield Statement("lease_count")
+    total: int = found[0][0]
+    return total
+
+
+@writes
+def may_recover(gap_us: int) -> Steps[bool]:
+    """Stamp the maintenance of the fleet; False while the gap rule forbids recovery."""
+    last, now = (yield Statement("read_meta", {"name": _MAINTAINED}))[0]
+    quiet_until, _ = (yield Statement("read_meta", {"name": _QUIET_UNTIL}))[0]
+    yield Statement("write_meta", {"name": _MAINTAINED, "at": None})
+    quiet_us = max(gap_us, KEEPERS_NEED_US)
+    # A stamp in the future means that the clock stepped back. No stamp at all: the store went
+    # away before anybody had looked at its first leases. The same doubt.
+    if last is None or not 0 <= now - last <= gap_us:
+        yield Statement("write_meta", {"name": _QUIET_UNTIL, "at": At(now + quiet_us)})
+        return False
+    return quiet_until is None or now >= quiet_until or quiet_until > now + _LONGEST_QUIET_US
+
+
+@writes
+def recover(
+    decide: Callable[[Abandoned], Change],
+    *,
+    tried: Sequence[bytes] = (),
+    gap_us: int | None = None,
+) -> Steps[Recovery | None]:
+    """Take over one expired lease, if there is one (not among `tried`).
+
+    With `gap_us` it is asked once more, by the very statement that looks at the clock,
+    whether maintenance goes on: a reaper that was let in before the store stood still must
+    not find, when it goes on, that everybody's time has passed.
+    """
+    found = yield Statement("expired_lease", {"tried": Uuids(tried), "gap_us": gap_us})
+    if not found:
+        return None
+    token, worker_id, task_ids = rows.uuid(found[0][0]), found[0][1], rows.keys(found[0][2])
+    leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(task_ids)})
+    holds: list[Hold] = []
+    endings: list[Ending] = []
+    left: list[Key] = []
+    queues: set[str] = set()
+    for row in leased:
+        key, locked = rows.key(row[0]), bool(row[14])
+        if not locked:
+            left.append(key)
+        elif row[2] == TaskStatus.CLAIMED:
+            holds.append(Hold(key, token))
+            queues.add(row[13])
+        else:
+            ending = _decided(decide, key, token, row)
+            if ending is None:
+                left.append(key)
+            else:
+                endings.append(ending)
+    if endings:
+        # What waits for such a task may be held, too, by somebody who is adding to a workflow.
+        free = yield from lockable([ending.key for ending in endings])
+        left += [ending.key for ending in endings if ending.key not in free]
+        endings = [ending for ending in endings if ending.key in free]
+    released = (yield from release(holds, queues=queues)) if holds else {}
+    ended = (yield from end_steps(endings)) if endings else {}
+    if left:
+        yield Statement("cut_lease", {"token": token, "keys": Keys(left)})
+    else:
+        yield Statement("clean_leases", {"tokens": Uuids([token])})
+    return Recovery(
+        token,
+        worker_id,
+        released=sum(landing is not LOST for landing in released.values()),
+        recovered=sum(landing is not LOST for landing in ended.values()),
+        left=len(left),
+    )
+
+
+@writes
+def give_up(
+    token: bytes, interrupted: Change, *, keys: Sequence[Key] | None = None
+) -> Steps[list[Key]]:
+    """Give back tasks of an own lease whose claim or start got no answer.
+
+    Whatever of it landed is undone at no cost: CLAIMED is released, RUNNING is interrupted
+    (nothing was handed to a child). Without `keys`, the whole lease goes. Returns the tasks
+    that were given back.
+    """
+    lease = yield Statement("lease_keys", {"token": token})
+    if not lease:
+        return []
+    wanted = rows.keys(lease[0][1]) if keys is None else list(keys)
+    leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(wanted)})
+    holds = [Hold(rows.key(row[0]), token) for row in leased if row[2] == TaskStatus.CLAIMED]
+    endings = [
+        Ending(rows.key(row[0]), token, interrupted, pid=row[9], worker_id=row[10])
+        for row in leased
+        if row[2] == TaskStatus.RUNNING
+    ]
+    if holds:
+        yield from release(holds, queues={row[13] for row in leased})
+    if endings:
+        yield from end_steps(endings)
+    if keys is None:
+        yield Statement("clean_leases", {"tokens": Uuids([token])})
+    return [hold.key for hold in holds] + [ending.key for ending in endings]
+
+
+class Audited(NamedTuple):
+    """One page of the audit."""
+
+    adopted: int
+    """Tasks in flight that no lease row covered, and that now have an expired one."""
+    stuck: int
+    """WAITING tasks with nothing open; they have been unblocked or skipped."""
+    next: bytes | None
+    """Where the next page starts; None when the walk is over."""
+
+
+@writes
+def audit(after: bytes = bytes(16), *, page: int = 500) -> Steps[Audited]:
+    """Walk one page of `tasks` and mend what no verb leaves behind.
+
+    A task in flight whose lease row is gone would never be recovered: it is given a lease
+    that has expired, so the reaper finds it. A WAITING task whose edges are all resolved
+    would wait for ever: what its counts say is done.
+    """
+    found = yield Statement("audit", {"after": after, "page": page})
+    orphans: dict[bytes, list[Key]] = {}
+    stuck: list[bytes] = []
+    for key, id, status, token, orphaned, idle in found:
+        if orphaned and status in (TaskStatus.CLAIMED, TaskStatus.RUNNING):
+            orphans.setdefault(rows.uuid(token), []).append(rows.key(key))
+        elif idle:
+            stuck.append(rows.uuid(id))
+    for token, keys in orphans.items():
+        yield Statement("adopt", {"token": token, "keys": Keys(keys)})
+    if stuck:
+        yield from dependents.settle(stuck)
+    last = rows.uuid(found[-1][1]) if len(found) == page else None
+    return Audited(sum(map(len, orphans.values())), len(stuck), last)
+
+
+def _decided(
+    decide: Callable[[Abandoned], Change], key: Key, token: bytes, row: Row
+) -> Ending | None:
+    """The ending of one abandoned task; one that cannot be decided must not stop the others."""
+    id = rows.uuid(row[1])
+    abandoned = Abandoned(
+        id=id,
+        task_name=row[12],
+        attempt=row[3],
+        retry_count=row[4],
+        max_retries=row[5],
+        crash_count=row[6],
+        good_until=row[7],
+        task_options=row[8],
+        worker_id=row[10],
+        worker_hostname=row[11],
+    )
+    try:
+        change = decide(abandoned)
+    except Exception:
+        log.exception("task %s cannot be recovered; it is set aside", id.hex())
+        return None
+    return Ending(key, token, change, pid=row[9], worker_id=row[10])

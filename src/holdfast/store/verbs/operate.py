@@ -1,0 +1,177 @@
+"""resubmit, delete, reschedule: what an operator does to tasks that are not running.
+
+Owns the operator's verbs. Each answers with the state a task has afterwards, and None
+for an id that does not exist; a task in a state the verb does not start from is left
+untouched, and the caller sees that from its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.core.errors import UniqueConflict
+from holdfast.core.options.unique import key_of
+from holdfast.core.status import TaskStatus
+from holdfast.store import rows
+from holdfast.store.op import (
+    At,
+    Channel,
+    Hint,
+    Keys,
+    Row,
+    Statement,
+    Steps,
+    Texts,
+    Uuids,
+    writes,
+)
+from holdfast.store.verbs.dependents import Ended, refuse, reopen, revisit
+
+_RESUBMITTABLE = frozenset(
+    {
+        TaskStatus.FAILED,
+        TaskStatus.CANCELLED,
+        TaskStatus.EXPIRED,
+        TaskStatus.STALLED,
+        TaskStatus.DROPPED,
+    }
+)
+
+
+@writes
+def resubmit(
+    ids: Sequence[bytes],
+    *,
+    keep_retries: bool = False,
+    fresh: bool = False,
+    good_until: int | None = None,
+    run_at: int | None = None,
+) -> Steps[dict[bytes, bool]]:
+    """Let ended tasks run again; True for each task that was resubmitted.
+
+    Attempts, log and checkpoints are kept (`fresh` drops the checkpoints). Steps that had
+    been skipped because of a resubmitted one are resubmitted with it, if they can run then. A
+    unique key that another live task holds is a `UniqueConflict`, and a step whose parents have
+    ended so that it could never run is an `UpstreamEnded`; nothing is written then.
+    """
+    done: set[bytes] = set()
+    stuck: set[bytes] = set()
+    batch = set(ids)
+    # Each round resubmits what can run. What can only run with that is looked at again.
+    while batch:
+        family = yield Statement("family", {"ids": Uuids(sorted(batch))})
+        locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(map(_id, family)))})
+        eligible = [
+            row for row in locked if _id(row) in batch and TaskStatus(row[1]) in _RESUBMITTABLE
+        ]
+        stuck = yield from revisit(
+            (_id(row) for row in eligible if row[6] > 0),
+            [Ended(_id(row), TaskStatus(row[1])) for row in locked],
+        )
+        able = [row for row in eligible if _id(row) not in stuck]
+        if not able:
+            break
+        yield from _check_slots(able, done)
+        chosen = Uuids(map(_id, able))
+        skipped = yield from reopen([_id(row) for row in able if row[2] is not None])
+        if fresh:
+            yield Statement("drop_checkpoints", {"ids": chosen})
+        found = yield Statement(
+            "resubmit",
+            {
+                "ids": chosen,
+                "keep_retries": keep_retries,
+                "good_until": None if good_until is None else At(good_until),
+                "run_at": None if run_at is None else At(run_at),
+            },
+        )
+        done.update(map(_id, found))
+        queues = {row[2] for row in found if row[1] == TaskStatus.PENDING}
+        if queues:
+            yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+        batch = (stuck | set(skipped)) - done
+    refused = stuck.intersection(ids) - done
+    if refused:
+        yield from refuse(refused)
+    return {id: id in done for id in ids}
+
+
+def _id(row: Row) -> bytes:
+    return rows.uuid(row[0])
+
+
+def _check_slots(able: Sequence[Row], done: set[bytes]) -> Steps[None]:
+    """Refuse before they are written if a unique key is taken, and say by whom."""
+    wanted: dict[str, bytes] = {}
+    for row in able:
+        slot, name = row[4], row[5]
+        if slot is None:
+            continue
+        if slot in wanted:
+            raise UniqueConflict(wanted[slot], name=name, key=key_of(name, slot), rival_id=_id(row))
+        wanted[slot] = _id(row)
+    if not wanted:
+        return
+    holders = yield Statement("submitted", {"ids": Uuids(), "slots": Texts(wanted)})
+    for row in holders:
+        slot, name = row[2], row[4]
+        # One of this very resubmit holds the key only if that goes through.
+        rival = wanted[slot] if _id(row) in done else None
+        raise UniqueConflict(_id(row), name=name, key=key_of(name, slot), rival_id=rival)
+
+
+@writes
+def delete(ids: Sequence[bytes]) -> Steps[dict[bytes, bool]]:
+    """Remove ended tasks with all that belongs to them; True for each that is gone.
+
+    A step of a workflow that still lives stays.
+    """
+    found = yield Statement("deletable", {"ids": Uuids(sorted(set(ids)))})
+    gone = yield from remove(found)
+    return {id: id in gone for id in ids}
+
+
+def remove(found: Sequence[Row]) -> Steps[set[bytes]]:
+    """Delete the tasks of these (key, id) rows."""
+    if not found:
+        return set()
+    keys = [rows.key(row[0]) for row in found]
+    ids = Uuids(rows.uuid(row[1]) for row in found)
+    deleted = yield Statement("delete", {"keys": Keys(keys), "ids": ids})
+    return {rows.uuid(row[0]) for row in deleted}
+
+
+@writes
+def reschedule(
+    ids: Sequence[bytes],
+    *,
+    move: bool = False,
+    delay_us: int | None = None,
+    run_at: int | None = None,
+    queue: str | None = None,
+    priority: int | None = None,
+) -> Steps[dict[bytes, bool]]:
+    """Change time, queue or priority of tasks that wait; True for each that changed.
+
+    `move` says that the time changes: to `run_at`, to `delay_us` from now, or to now.
+    """
+    found = yield Statement(
+        "reschedule",
+        {
+            "ids": Uuids(sorted(set(ids))),
+            "move": move,
+            "delay_us": delay_us,
+            "run_at": None if run_at is None else At(run_at),
+            "queue_name": queue,
+            "priority": priority,
+            "renew": False,
+            "good_until": None,
+            "good_for_us": None,
+        },
+        hint=Hint(Channel.READY, () if queue is None else (queue,)),
+    )
+    queues = {row[2] for row in found if row[1] == TaskStatus.PENDING} - {queue}
+    if queues:
+        yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+    moved = {rows.uuid(row[0]) for row in found}
+    return {id: id in moved for id in ids}

@@ -1,0 +1,209 @@
+"""submit: how tasks come into being, alone or in bulk, in any transaction.
+
+Owns the answers a sender gets. A submission never raises for one row: each row gets
+its own answer, so that one bad row cannot fail its neighbours. Repeating a submission
+is safe: the id is the client's, and `enqueue_sha` tells a repetition from a mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+from holdfast.core.records import Submission, SubmitAnswer, Submitted
+from holdfast.store import rows
+from holdfast.store.op import (
+    EVERY,
+    At,
+    Channel,
+    Column,
+    Hint,
+    Mode,
+    Op,
+    Row,
+    Statement,
+    Steps,
+    Table,
+    Texts,
+    Uuids,
+)
+from holdfast.store.verbs import dependents
+
+_NO_EDGES = (0, 0)
+
+COLUMNS = {
+    "id": Column.UUID,
+    "task_name": Column.TEXT,
+    "version": Column.INT,
+    "queue_name": Column.TEXT,
+    "priority": Column.INT,
+    "args": Column.TEXT,
+    "kwargs": Column.TEXT,
+    "task_options": Column.TEXT,
+    "tags": Column.TEXT,
+    "enqueue_sha": Column.TEXT,
+    "sent_at": Column.TIME,
+    "delay_us": Column.BIGINT,
+    "asked_at": Column.TIME,
+    "good_until": Column.TIME,
+    "good_for_us": Column.BIGINT,
+    "max_retries": Column.INT,
+    "unique_key": Column.TEXT,
+    "unique_slot": Column.TEXT,
+    "workflow_id": Column.UUID,
+    "parent_id": Column.UUID,
+    "root_id": Column.UUID,
+    "schedule_name": Column.TEXT,
+    "schedule_tick": Column.TIME,
+    "trace_context": Column.TEXT,
+    "deps_needed": Column.INT,
+    "deps_open": Column.INT,
+}
+
+_FIELDS = {"asked_at": "run_at", "unique_key": "unique_slot"}
+# In one call into C: this runs for every row of a bulk send.
+_fields = itemgetter(
+    *map(
+        Submission._fields.index,
+        # The key outlives the slot: a resubmit takes the slot again.
+        [_FIELDS.get(name, name) for name in COLUMNS if not name.startswith("deps_")],
+    )
+)
+
+
+def submit(submissions: Sequence[Submission], *, fresh: bool = False) -> Op[list[Submitted]]:
+    """Create tasks; one answer per submission, in order.
+
+    `AGAIN` asks the caller to submit that row once more: the task that held its unique
+    key ended between the insert and the look. Of submissions that are all `fresh` (their ids
+    were made for them, so only they themselves can have been there before) the answer may be
+    EXISTING where it should be CREATED.
+    """
+    # Only a submission that may have to write twice needs a transaction of its own.
+    mode = Mode.ALONE
+    for s in submissions:
+        if s.depends_on or s.on_conflict != "return":
+            mode, fresh = Mode.WRITE, False
+            break
+    return Op(_submit(submissions, fresh), mode, "submit")
+
+
+def _submit(submissions: Sequence[Submission], fresh: bool) -> Steps[list[Submitted]]:
+    # Plain loops, here and above: most sends are of one task, and a comprehension is a call.
+    queues: set[str] = set()
+    table: list[Row] = []
+    depending: list[Submission] = []
+    for s in _in_lock_order(submissions):
+        table.append(_row(s))
+        queues.add(s.queue_name)
+        if s.depends_on:
+            depending.append(s)
+    found = yield Statement(
+        "submit",
+        table=Table(COLUMNS, table),
+        hint=Hint(Channel.READY, sorted(queues)),
+        fresh=fresh,
+    )
+    all_created = found is EVERY or len(found) == len(submissions)
+    created: set[bytes] = set()
+    if not all_created:
+        created = {rows.uuid(row[0]) for row in found}
+        depending = [s for s in depending if s.id in created]
+    if depending:
+        yield from dependents.connect(depending)
+    if all_created:
+        return [Submitted(s.id, SubmitAnswer.CREATED) for s in submissions]
+    met = yield from _meet(submissions, created)
+    return [
+        met.get(place) or Submitted(s.id, SubmitAnswer.CREATED)
+        for place, s in enumerate(submissions)
+    ]
+
+
+def _in_lock_order(submissions: Sequence[Submission]) -> Sequence[Submission]:
+    # Two bulk sends that share unique slots would deadlock if they took them in any order.
+    for s in submissions:
+        if s.unique_slot:
+            return sorted(submissions, key=lambda s: (s.unique_slot or "", s.id))
+    return submissions
+
+
+def _row(s: Submission) -> Row:
+    row: Row = _fields(s)
+    if not s.depends_on and s.deps_needed is None:
+        return row + _NO_EDGES
+    # Two edges from one parent are one: it ends once.
+    edges = len({edge.parent_id for edge in s.depends_on})
+    return (*row, edges if s.deps_needed is None else s.deps_needed, edges)
+
+
+def _meet(submissions: Sequence[Submission], created: set[bytes]) -> Steps[dict[int, Submitted]]:
+    """Explain every submission that created nothing: by its id, or by its unique slot."""
+    # The same id twice in one batch is created once; the second is a repetition.
+    seen: set[bytes] = set()
+    blocked: dict[int, Submission] = {}
+    for place, s in enumerate(submissions):
+        if s.id not in created or s.id in seen:
+            blocked[place] = s
+        seen.add(s.id)
+    found = yield Statement(
+        "submitted",
+        {
+            "ids": Uuids(s.id for s in blocked.values()),
+            "slots": Texts(s.unique_slot for s in blocked.values() if s.unique_slot),
+        },
+    )
+    shas = {rows.uuid(row[0]): row[1] for row in found}
+    holders = {row[2]: rows.uuid(row[0]) for row in found if row[2] is not None}
+    answers: dict[int, Submitted] = {}
+    for place, s in blocked.items():
+        if s.id in shas:
+            same = shas[s.id] == s.enqueue_sha
+            answer = SubmitAnswer.EXISTING if same else SubmitAnswer.MISMATCH
+            answers[place] = Submitted(s.id, answer)
+        elif s.unique_slot in holders:
+            answers[place] = yield from _yield_to(holders[s.unique_slot], s)
+        else:
+            answers[place] = Submitted(s.id, SubmitAnswer.AGAIN)
+    return answers
+
+
+def _yield_to(holder: bytes, s: Submission) -> Steps[Submitted]:
+    if s.on_conflict == "raise":
+        return Submitted(holder, SubmitAnswer.CONFLICT)
+    if s.on_conflict == "replace":
+        replaced = yield Statement(
+            "replace",
+            {
+                "id": holder,
+                "args": s.args,
+                "kwargs": s.kwargs,
+                "task_options": s.task_options,
+                "tags": s.tags,
+                "enqueue_sha": s.enqueue_sha,
+                "max_retries": s.max_retries,
+                "good_until": None if s.good_until is None else At(s.good_until),
+                "good_for_us": s.good_for_us,
+            },
+        )
+        if replaced:
+            return Submitted(holder, SubmitAnswer.REPLACED)
+    if s.on_conflict == "debounce":
+        moved = yield Statement(
+            "reschedule",
+            {
+                "ids": Uuids([holder]),
+                "move": True,
+                "delay_us": s.delay_us,
+                "run_at": None if s.run_at is None else At(s.run_at),
+                "queue_name": None,
+                "priority": None,
+                "renew": True,
+                "good_until": None if s.good_until is None else At(s.good_until),
+                "good_for_us": s.good_for_us,
+            },
+            hint=Hint(Channel.READY, [s.queue_name]),
+        )
+        if moved:
+            return Submitted(holder, SubmitAnswer.DEBOUNCED)
+    return Submitted(holder, SubmitAnswer.EXISTING)

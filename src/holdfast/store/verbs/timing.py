@@ -1,0 +1,121 @@
+"""promote, expire, drop: what time alone does to tasks.
+
+Owns the verbs that are nobody's claim. Any worker may run them at any moment; the state
+in the guard decides, and a row that someone else is writing is left for the next pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from holdfast.core.records import HEAD, Position
+from holdfast.store import rows
+from holdfast.store.op import (
+    At,
+    Channel,
+    Hint,
+    Rows,
+    Statement,
+    Steps,
+    Texts,
+    Uuids,
+    reads,
+    writes,
+)
+from holdfast.store.verbs.claims import behind, known_name
+from holdfast.store.verbs.dependents import ended_steps, resolve
+from holdfast.store.verbs.store_endings import DROPPED, EXPIRED
+
+BATCH = 500
+
+
+class Due(NamedTuple):
+    """When the next SCHEDULED task comes due, and the database's clock."""
+
+    at: int | None
+    now: int
+
+
+@writes
+def promote(batch: int = BATCH) -> Steps[list[bytes]]:
+    """SCHEDULED → PENDING for tasks whose time has come; fewer than `batch`: all of them."""
+    found = yield Statement("promote", {"batch": batch})
+    yield from _ready(found)
+    return [rows.uuid(row[0]) for row in found]
+
+
+@writes
+def promote_now(ids: Iterable[bytes]) -> Steps[list[bytes]]:
+    """SCHEDULED → PENDING at once, by an operator."""
+    found = yield Statement("promote_now", {"ids": Uuids(sorted(set(ids)))})
+    yield from _ready(found)
+    return [rows.uuid(row[0]) for row in found]
+
+
+def _ready(found: Rows) -> Steps[None]:
+    queues = {row[1] for row in found}
+    if queues:
+        yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+
+
+@reads
+def next_due() -> Steps[Due]:
+    """When to promote next: a timer to the next task, not a poll."""
+    found = yield Statement("next_due")
+    return Due(*found[0])
+
+
+@writes
+def expire(batch: int = BATCH) -> Steps[list[bytes]]:
+    """WAITING, SCHEDULED, PENDING → EXPIRED where `good_until` has passed."""
+    found = yield Statement(
+        "expire", {"batch": batch, "error": EXPIRED.error, "reason": EXPIRED.reason}
+    )
+    return (yield from _ended(found))
+
+
+@writes
+def drop(
+    queue: str,
+    *,
+    known: Iterable[str],
+    before: int,
+    after: Position = HEAD,
+    batch: int = BATCH,
+) -> Steps[dict[bytes, str]]:
+    """PENDING → DROPPED for tasks enqueued before `before` that no live worker knows.
+
+    Returns the name and version of each, by id. At most 1,000 entries of the queue are examined,
+    from `after` on; `claims.horizon`, asked before, tells where to go on. Fewer than `batch`:
+    all that were among those.
+    """
+    unknown = yield Statement(
+        "unknown_pending",
+        {
+            "queue_name": queue,
+            "known": Texts(known),
+            "before": At(before),
+            "batch": batch,
+            **behind(after),
+        },
+    )
+    if not unknown:
+        return {}
+    found = yield Statement(
+        "drop",
+        {
+            "ids": Uuids(sorted(rows.uuid(row[0]) for row in unknown)),
+            "error": DROPPED.error,
+            "reason": DROPPED.reason,
+        },
+    )
+    yield from _ended(found)
+    return {rows.uuid(row[0]): known_name(row[3], row[4]) for row in found}
+
+
+def _ended(found: Rows) -> Steps[list[bytes]]:
+    yield from resolve(ended_steps(found, id=0, status=1, workflow_id=2))
+    if found:
+        yield Statement("notify", hint=Hint(Channel.DONE))
+    return [rows.uuid(row[0]) for row in found]

@@ -1,0 +1,108 @@
+"""`queues` and `workers`: what waits, what is paused, who is there."""
+
+from __future__ import annotations
+
+import getpass
+
+from holdfast.core.records import WorkerState
+from holdfast.store.verbs import workers
+from tests.cli.conftest import Operator
+from tests.support.stores import Lab
+
+
+def test_no_queues(operator: Operator) -> None:
+    said = operator("queues", "list")
+    assert said.lines == ["QUEUE  PENDING  OLDEST  PAUSED  BY"]
+    assert said.err == "nothing waits in any queue, and none is paused\n"
+    assert operator("queues", "list", "--json").json == {"queues": []}
+
+
+def test_pausing_and_resuming(operator: Operator, lab: Lab) -> None:
+    lab.send_many(3, queue_name="mail")
+    said = operator("queues", "pause", "mail", "idle", "--by", "ada")
+    assert said.lines == ["mail  paused", "idle  paused"]
+    assert operator("queues", "list").rows == [
+        ["idle", "0", "-", "2030-03-17T17:46:40Z", "ada"],
+        ["mail", "3", "2030-03-17T17:46:40Z", "2030-03-17T17:46:40Z", "ada"],
+    ]
+    assert lab.claim(queue="mail").tasks == []
+    said = operator("queues", "resume", "mail", "other")
+    assert said.lines == ["mail  resumed", "other  was not paused"]
+    assert len(lab.claim(queue="mail").tasks) == 3
+    found = operator("queues", "resume", "idle", "--json").json
+    assert found == {"queues": [{"queue": "idle", "resumed": True}]}
+
+
+def test_a_pause_is_signed(operator: Operator, lab: Lab) -> None:
+    lab.send(queue_name="q")
+    operator("queues", "pause", "q")
+    (queue,) = operator("queues", "list", "--json").json["queues"]
+    assert queue["paused_by"].startswith(f"{getpass.getuser()}@")
+    assert queue["paused_at"] == "2030-03-17T17:46:40.000000Z"
+
+
+def test_a_queue_name_that_cannot_be(operator: Operator) -> None:
+    assert "queue name 'a b' is not usable" in operator("queues", "pause", "a b", code=2).err
+
+
+def join(lab: Lab, name: str) -> None:
+    lab.run(
+        workers.register(
+            name,
+            hostname="host-1",
+            pid=42,
+            version="1.0",
+            lease_us=30_000_000,
+            queues='["a","b"]',
+            known='["t@1"]',
+            settings='{"processes":2}',
+        )
+    )
+
+
+def test_no_workers(operator: Operator) -> None:
+    said = operator("workers", "list")
+    assert said.err == "no worker is running on this database\n"
+    assert operator("workers", "list", "--json").json == {"workers": []}
+
+
+def test_workers(operator: Operator, lab: Lab) -> None:
+    join(lab, "silent")
+    join(lab, "stopped")
+    lab.run(workers.stop("stopped"))
+    lab.clock.advance(40)
+    join(lab, "alive")
+    lab.run(
+        workers.snapshot(
+            WorkerState(
+                worker_id="alive",
+                hostname="host-1",
+                pid=42,
+                processes=2,
+                queues='["a","b"]',
+                tasks_running=3,
+                tasks_claimed=7,
+                worker_started_at=lab.clock.now,
+                memory_usage_mb=61.6,
+                cpu_percent=12.3,
+            )
+        )
+    )
+    rows = {row[0]: row[1:] for row in operator("workers", "list").rows}
+    began, now = "2030-03-17T17:46:40Z", "2030-03-17T17:47:20Z"
+    same = ["1.0", "a,b"]
+    assert rows == {
+        "alive": ["alive", "host-1", "42", now, now, "3", "7", "62MB", "12%", *same],
+        "silent": ["silent", "host-1", "42", began, began, "-", "-", "-", "-", *same],
+    }
+    rows = {row[0]: row[1:] for row in operator("workers", "list", "--all").rows}
+    assert rows["stopped"][0] == "stopped"
+    (alive,) = [
+        worker
+        for worker in operator("workers", "list", "--json").json["workers"]
+        if worker["state"] == "alive"
+    ]
+    assert alive["queues"] == ["a", "b"]
+    assert alive["tasks"] == ["t@1"]
+    assert alive["settings"] == {"processes": 2}
+    assert (alive["lease"], alive["tasks_running"]) == (30.0, 3)

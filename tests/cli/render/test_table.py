@@ -1,0 +1,49 @@
+"""Tables for a pipe and for a terminal; what is stored is not obeyed."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+
+from holdfast.cli.render.table import Cell, Column, Table, drawn, plain
+
+TABLE = Table(
+    [Column("id", whole=True), Column("n", right=True), Column("when", room=100), Column("detail")],
+    [
+        ["a", 7, Cell("3 min ago", piped="2030-03-17T17:46:40Z"), "two words"],
+        ["bbb", 12345, None, ""],
+    ],
+)
+
+
+def terminal(table: Table, width: int) -> str:
+    console = Console(file=StringIO(), width=width, color_system=None, force_terminal=True)
+    console.print(drawn(table, width))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_a_pipe_gets_aligned_columns() -> None:
+    assert list(plain(TABLE)) == [
+        "ID       N  WHEN                  DETAIL",
+        "a        7  2030-03-17T17:46:40Z  two words",
+        "bbb  12345  -                     -",
+    ]
+
+
+def test_a_pipe_gets_the_header_of_an_empty_table() -> None:
+    assert list(plain(Table(TABLE.columns, []))) == ["ID  N  WHEN  DETAIL"]
+
+
+def test_a_narrow_terminal_gets_fewer_columns() -> None:
+    assert "3 min ago" in terminal(TABLE, 100)
+    assert "3 min ago" not in terminal(TABLE, 99)
+
+
+def test_nothing_stored_is_obeyed() -> None:
+    hostile = "[red]x[/red] \x1b[2J\x07 :boom:\nnext\ttab \u202e"
+    table = Table([Column("detail")], [[hostile]])
+    seen = "[red]x[/red] \\x1b[2J\\x07 :boom:\\nnext\\ttab \\u202e"
+    assert list(plain(table))[1] == seen
+    assert seen in terminal(table, 120)

@@ -1,0 +1,89 @@
+"""The streams: whole lines to the descriptor, or to whoever is speaking."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast.runtime.child.stdio import Voice
+
+
+class Ear:
+    def __init__(self) -> None:
+        self.heard = b""
+
+    def say(self, data: bytes) -> None:
+        self.heard += data
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, Voice]]:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    yield reading, Voice(writing)
+    os.close(reading)
+    os.close(writing)
+
+
+def text_over(voice: Voice) -> io.TextIOWrapper:
+    return io.TextIOWrapper(voice, encoding="utf-8", write_through=True)  # type: ignore[arg-type]
+
+
+def read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 1 << 16)
+    except BlockingIOError:
+        return b""
+
+
+def test_a_line_leaves_when_it_is_complete(pipe: tuple[int, Voice]) -> None:
+    reading, voice = pipe
+    stream = text_over(voice)
+    print("half a", end=" ", file=stream)
+    assert read(reading) == b""
+    print("line", file=stream)
+    assert read(reading) == b"half a line\n"
+    print("rest", end="", file=stream)
+    stream.flush()
+    assert read(reading) == b"rest"
+
+
+def test_a_long_piece_does_not_wait_for_its_end(pipe: tuple[int, Voice]) -> None:
+    reading, voice = pipe
+    voice.write(b"x" * 10_000)
+    assert len(read(reading)) == 10_000
+
+
+def test_words_go_to_whoever_speaks(pipe: tuple[int, Voice]) -> None:
+    reading, voice = pipe
+    ear = Ear()
+    speaking: list[Ear] = []
+    voice.route = lambda: speaking[-1] if speaking else None
+    stream = text_over(voice)
+    print("nobody", file=stream)
+    speaking.append(ear)
+    print("somebody", file=stream)
+    assert read(reading) == b"nobody\n"
+    assert ear.heard == b"somebody\n"
+
+
+def test_it_cannot_be_closed(pipe: tuple[int, Voice]) -> None:
+    reading, voice = pipe
+    stream = text_over(voice)
+    stream.close()
+    print("still here", file=stream)
+    assert read(reading) == b"still here\n"
+    assert stream.fileno() == voice.fileno()
+    assert not stream.isatty()
+
+
+def test_a_reader_that_is_gone_is_no_error() -> None:
+    reading, writing = os.pipe()
+    voice = Voice(writing)
+    os.close(reading)
+    assert voice.write(b"to nobody\n") == 10
+    os.close(writing)
+    assert voice.write(b"to nothing\n") == 11

@@ -1,0 +1,261 @@
+"""The claimer, turn by turn: what it claims, what it starts, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from time import monotonic
+from typing import Any, cast
+
+import pytest
+
+from holdfast.core.ending import NotBegun, Returned
+from holdfast.core.options.policy import Policy
+from holdfast.core.status import TaskStatus
+from holdfast.runtime.options import QueueChoice
+from holdfast.runtime.supervisor.duties.claimer import Claimer
+from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
+from holdfast.runtime.supervisor.state.child_handle import State
+from holdfast.runtime.supervisor.state.costs import MOST_TASKS, SHORT_US, WINDOW_US
+from holdfast.runtime.supervisor.state.queue_source import sources
+from holdfast.runtime.wire.messages import Kind, KnownTask
+from holdfast.store.op import Op
+from tests.support.hands import LANES, Hands
+from tests.support.stores import Lab, on_each_engine
+from tests.support.verbs import HOST, PID, QUEUE, TASK, WORKER
+
+BEHIND = "behind"
+NOBODY = cast("Any", None)
+
+
+@pytest.fixture
+def undo() -> Iterator[ExitStack]:
+    with ExitStack() as undo:
+        yield undo
+
+
+class Bench:
+    """A claimer and one child, with everything between them ticked by hand."""
+
+    def __init__(self, lab: Lab, undo: ExitStack, kind: Kind) -> None:
+        self.hands = Hands(undo, kind)
+        self.desk = self.hands.desk
+        choices = [QueueChoice(QUEUE), QueueChoice(BEHIND)]
+        self.source, _ = found = sources(choices, self.hands.known)
+        self.claimer = Claimer(
+            lab.store, self.desk, found, Outage(1.0), worker_id=WORKER, hostname=HOST
+        )
+
+    def turn(self) -> bool:
+        """Whether there is something to do; it is done."""
+        with self.desk.lock:
+            plan = self.claimer._plan()
+        if plan is not None:
+            self.claimer._turn(plan)
+        return plan is not None
+
+    def end_all(self) -> None:
+        """Whatever runs has returned."""
+        with self.desk.lock:
+            self.desk.ended(
+                *(Finished(run, Returned("1")) for run in [*self.desk.assignments.values()])
+            )
+
+
+def deep(lab: Lab, undo: ExitStack, run_us: int) -> Bench:
+    """A process child, and a queue with more than was wanted so far, of tasks that take so long."""
+    bench = Bench(lab, undo, "process")
+    bench.desk.costs.learn(TASK, [run_us] * 1_000)
+    bench.desk.claimed([lab.claimed()])
+    lab.send_many(2 * MOST_TASKS)
+    bench.source.is_deep = True
+    return bench
+
+
+@on_each_engine
+def test_a_lone_task_is_claimed_and_started_at_once(lab: Lab, undo: ExitStack) -> None:
+    bench = Bench(lab, undo, "thread")
+    for _ in range(2):
+        lab.send()
+        bench.claimer.rung(frozenset())
+        bench.claimer.tick()
+        assert len(bench.hands.told()) == 1
+
+
+@on_each_engine
+def test_no_more_than_the_lanes_of_a_child_are_claimed(lab: Lab, undo: ExitStack) -> None:
+    bench = Bench(lab, undo, "thread")
+    lab.send_many(3 * LANES)
+    for _ in range(3):
+        bench.claimer.tick()
+        assert [job.attempt for job in bench.hands.told()] == [1] * LANES
+        assert not bench.desk.held
+        bench.end_all()
+
+
+@on_each_engine
+def test_what_was_claimed_of_a_paused_queue_is_not_started(lab: Lab, undo: ExitStack) -> None:
+    bench = Bench(lab, undo, "thread")
+    bench.hands.hold(lab.claimed())
+    bench.claimer.paused(frozenset({QUEUE}))
+    with bench.desk.lock:
+        assert bench.desk.fit_held() == []
+    bench.claimer.tick()
+    assert not bench.desk.held
+
+
+@on_each_engine
+def test_under_load_one_batch_is_started_and_the_next_is_claimed(lab: Lab, undo: ExitStack) -> None:
+    """Of tasks that are not short it matters which child gets which."""
+    cost = SHORT_US * 2
+    window = WINDOW_US // cost
+    bench = deep(lab, undo, cost)
+    bench.claimer.tick()
+    assert len(bench.hands.told()) == window
+    assert [lab.status(task.id) for task, _ in bench.desk.held] == [TaskStatus.CLAIMED] * window
+    bench.end_all()
+    bench.claimer.tick()
+    assert len(bench.hands.told()) == window
+    assert len(bench.desk.held) == window
+
+
+@on_each_engine
+def test_short_tasks_are_claimed_for_a_child_and_so_started(lab: Lab, undo: ExitStack) -> None:
+    bench = deep(lab, undo, 10)
+    bench.claimer.tick()
+    jobs = bench.hands.told()
+    assert len(jobs) == MOST_TASKS
+    assert {job.attempt for job in jobs} == {1}
+    assert not bench.desk.held
+    for job in (jobs[0], jobs[-1]):
+        task = lab.task(job.id)
+        assert (task.status, task.attempt) == (TaskStatus.RUNNING, 1)
+        assert (task.worker_hostname, task.worker_pid) == (HOST, PID)
+        assert task.worker_process_name == bench.hands.member.name
+    # The window is full, so nothing is claimed before some of it has ended.
+    assert bench.desk.due_window() is None
+    assert not bench.turn()
+    bench.end_all()
+    bench.claimer.tick()
+    assert len(bench.hands.told()) == MOST_TASKS
+
+
+@on_each_engine
+def test_a_queue_behind_one_that_fills_windows_waits(lab: Lab, undo: ExitStack) -> None:
+    bench = deep(lab, undo, 10)
+    behind = lab.send(queue_name=BEHIND)
+    while bench.turn():
+        pass
+    assert len(bench.hands.told()) == MOST_TASKS
+    assert lab.status(behind) is TaskStatus.PENDING
+
+
+@on_each_engine
+def test_what_is_held_comes_before_what_is_claimed_for_a_child(lab: Lab, undo: ExitStack) -> None:
+    bench = deep(lab, undo, 10)
+    (held,) = lab.claim(1).tasks
+    bench.hands.hold(held)
+    assert bench.desk.due_window() is None
+    bench.claimer.tick()
+    assert [job.id for job in bench.hands.told()] == [held.id]
+    bench.claimer.tick()
+    assert len(bench.hands.told()) == MOST_TASKS - 1
+
+
+def went_back(bench: Bench, lab: Lab) -> set[bytes]:
+    """The ids of what is to go back; no child has heard of it."""
+    runs = [done.assignment for done in bench.desk.finished if isinstance(done.outcome, NotBegun)]
+    ids = {run.task.id for run in runs}
+    assert not ids & {job.id for job in bench.hands.told()}
+    assert not ids & {run.task.id for run in bench.hands.member.hand.values()}
+    assert {lab.status(id) for id in ids} <= {TaskStatus.RUNNING}
+    return ids
+
+
+@on_each_engine
+def test_a_task_that_must_be_alone_goes_back_and_is_claimed_as_such(
+    lab: Lab, undo: ExitStack
+) -> None:
+    bench = deep(lab, undo, 10)
+    (loner,) = lab.claim(1).tasks
+    lab.sql("UPDATE holdfast_tasks SET crash_count = 1 WHERE id = :id", id=loner.id)
+    lab.release(loner)
+    bench.claimer.tick()
+    assert went_back(bench, lab) == {loner.id}
+    assert len(bench.hands.member.hand) == MOST_TASKS - 1
+    assert not bench.source.may_share(monotonic())
+
+
+@on_each_engine
+def test_tasks_that_nobody_has_seen_are_not_piled_on_a_child(lab: Lab, undo: ExitStack) -> None:
+    bench = deep(lab, undo, 10)
+    bench.source.names.append("new@1")
+    unknown = set(lab.send_many(3, task_name="new", priority=1))
+    bench.claimer.tick()
+    assert went_back(bench, lab) == unknown
+
+
+@on_each_engine
+@pytest.mark.parametrize("why", ["slow", "leaving", "stopping"])
+def test_a_window_comes_back_when_its_child_cannot_take_it_any_more(
+    lab: Lab, undo: ExitStack, why: str
+) -> None:
+    long = lab.running()
+    bench = deep(lab, undo, 10)
+    with bench.desk.lock:
+        plan = bench.claimer._plan()
+    assert plan is not None
+    if why == "slow":
+        bench.hands.member.slow = True
+        bench.hands.member.take(Assignment(0, long, Policy(), bench.hands.member, 0), False)
+    if why == "leaving":
+        bench.hands.member.state = State.LEAVING
+    bench.desk.accepting = why != "stopping"
+    bench.claimer._turn(plan)
+    assert len(went_back(bench, lab)) == MOST_TASKS
+    assert not bench.desk.is_idle
+    assert bench.source.may_share(monotonic())
+
+
+def test_a_source_with_tasks_that_must_be_alone_fills_no_windows() -> None:
+    careful = KnownTask("careful", 1, QUEUE, "process", None, '{"at_most_once":true}')
+    plain = KnownTask("plain", 1, QUEUE, "process", None, None)
+    (alone,) = sources([QueueChoice(QUEUE)], [careful, plain])
+    (shared,) = sources([QueueChoice(QUEUE)], [plain])
+    assert not alone.may_share(monotonic())
+    assert shared.may_share(monotonic())
+
+
+@on_each_engine
+def test_a_worker_is_not_idle_while_it_claims(lab: Lab, undo: ExitStack) -> None:
+    bench = Bench(lab, undo, "process")
+    seen: list[bool] = []
+    run = lab.store.run
+
+    def watched(op: Op[Any]) -> Any:
+        seen.append(bench.desk.is_idle)
+        return run(op)
+
+    undo.callback(setattr, lab.store, "run", run)
+    lab.store.run = watched  # type: ignore[method-assign]
+    bench.claimer.tick()
+    assert set(seen) == {False}
+    assert bench.desk.is_idle
+
+
+def test_what_went_back_is_looked_for(undo: ExitStack) -> None:
+    """The hint that tells of it may come late, and a worker that stops when it is idle is quick."""
+    hands = Hands(undo, "process")
+    found = sources([QueueChoice(QUEUE)], hands.known)
+    claimer = Claimer(NOBODY, hands.desk, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
+    now = monotonic()
+    found[0].position(now)
+    found[0].short(None, now)
+    before = claimer.found_nothing
+    hands.desk.came_back.add(QUEUE)
+    assert (before, claimer.found_nothing) == (True, False)
+    with hands.desk.lock:
+        claimer._poll_at = now + 60
+        assert claimer._plan() is not None
+    assert not hands.desk.came_back

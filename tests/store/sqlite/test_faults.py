@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.store.sqlite import faults
+from holdfast.store.sqlite.faults import ConstraintViolated, translate
+from holdfast.store.sqlite.turns import lock_holder
+from tests.store.sqlite.conftest import Start
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (faults.BUSY, "repeat the call"),
+        (faults.LOCKED, "repeat the call"),
+        (faults.PROTOCOL, "repeat the call"),
+        (faults.BUSY_SNAPSHOT, "BEGIN IMMEDIATE"),
+        (faults.FULL, "free some space"),
+        (faults.IOERR | (4 << 8), "the disk failed"),
+        (faults.READONLY, "cannot be written"),
+        (faults.CANTOPEN, "cannot be"),
+        (faults.INTERRUPT, "interrupted"),
+    ],
+)
+def test_what_may_be_repeated(code: int, words: str, path: Path) -> None:
+    path.touch()
+    error = translate(code, "sqlite's words", str(path))
+
+    assert isinstance(error, StoreUnavailable)
+    assert error.retryable
+    assert not error.silent
+    assert not error.commit_unknown
+    assert words in str(error)
+    assert str(path) in str(error)
+    assert "database is locked" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (faults.NOTADB, "not a SQLite database"),
+        (faults.CORRUPT, "damaged"),
+        (faults.TOOBIG, "larger than SQLite can store"),
+        (faults.ERROR, "sqlite's words"),
+    ],
+)
+def test_what_may_not(code: int, words: str) -> None:
+    error = translate(code, "sqlite's words", "/data/tasks.db")
+
+    assert type(error) is StoreError
+    assert not error.retryable
+    assert words in str(error)
+    assert "/data/tasks.db" in str(error)
+
+
+def test_a_commit_that_the_disk_refused_may_have_landed() -> None:
+    error = translate(faults.IOERR, "disk I/O error", "/data/tasks.db", committing=True)
+
+    assert isinstance(error, StoreUnavailable)
+    assert error.commit_unknown
+    full = translate(faults.FULL, "full", "/data/tasks.db", committing=True)
+    assert isinstance(full, StoreUnavailable)
+    assert not full.commit_unknown
+
+
+def test_errors_can_be_copied() -> None:
+    error = copy.copy(ConstraintViolated("x: y", "y"))
+
+    assert error.constraint == "y"
+    assert str(error) == "x: y"
+
+
+def test_who_holds_what_is_unknown_for_what_is_not_there(path: Path) -> None:
+    assert lock_holder.of_flock(str(path)) is None
+    assert lock_holder.of_write_lock(str(path)) is None
+    assert not lock_holder.is_this_process(str(path))
+
+
+def test_who_holds_a_turn(path: Path, start: Start) -> None:
+    path.touch()
+    child = start("hold_turn", path)
+    assert child.hear() == "in"
+
+    who = lock_holder.of_flock(f"{path}-lock")
+
+    assert who is not None
+    assert who.startswith(f"process {child.pid} (")
+    assert "hold_turn" in who
+    child.tell()
+    assert child.hear() == "out"
+    assert lock_holder.of_flock(f"{path}-lock") is None
