@@ -20,7 +20,7 @@ from holdfast.client.handle import TaskHandle
 from holdfast.client.registry import Registry
 from holdfast.client.sending.call import Call
 from holdfast.client.sending.dispatch import Dispatch
-from holdfast.client.sending.send_options import PLAIN, CallOptions, Choice, choose
+from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions, choose
 from holdfast.client.using import Using
 from holdfast.client.waiting.wait import aended, ended
 from holdfast.core.errors import ConfigError, HoldfastError
@@ -42,7 +42,7 @@ R = TypeVar("R")
 class NamedTasks:
     """Sends tasks by name, with some options: what `app.options(…)` returns."""
 
-    def __init__(self, dispatch: Dispatch, choice: Choice, version: int | None) -> None:
+    def __init__(self, dispatch: Dispatch, choice: SendOptions, version: int | None) -> None:
         self._dispatch = dispatch
         self._choice = choice
         self._version = version

@@ -19,7 +19,7 @@ from holdfast.core.errors import (
 from holdfast.core.records import SubmitAnswer, TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.child.remote_store import RemoteStore
-from holdfast.runtime.supervisor.relay.server import RelayDesk
+from holdfast.runtime.supervisor.relay.server import RelayServer
 from holdfast.runtime.wire import framing
 from holdfast.runtime.wire import messages as wire
 from holdfast.runtime.wire.relay_codec import (
@@ -56,8 +56,8 @@ from tests.support.verbs import KNOWN, LEASE_US, QUEUE, new_token, submission
 class Child:
     """A child's `RemoteStore`, joined to a relay server by real frames and no socket."""
 
-    def __init__(self, desk: RelayDesk, lab: Lab) -> None:
-        self._desk = desk
+    def __init__(self, server: RelayServer, lab: Lab) -> None:
+        self._server = server
         self.silent = False
         self.store = RemoteStore(self, lab.store.settings)
         self.asked = 0
@@ -69,10 +69,10 @@ class Child:
             if self.silent:
                 continue
             if isinstance(heard, wire.Listen):
-                self._desk.listens(self, heard)
+                self._server.listens(self, heard)
             else:
                 self.asked += 1
-                self._desk.asked(self, heard)
+                self._server.asked(self, heard)
         return True
 
     def say(self, *messages: wire.Message) -> None:
@@ -86,7 +86,7 @@ class Child:
 
     def die(self) -> None:
         self.silent = True
-        self._desk.gone(self)
+        self._server.gone(self)
 
 
 @pytest.fixture(params=ENGINES)
@@ -107,15 +107,15 @@ def labs(
 
 
 @pytest.fixture
-def desk(lab: Lab) -> Iterator[RelayDesk]:
+def server(lab: Lab) -> Iterator[RelayServer]:
     relay = Relay(lab.store, patience=0.3)
-    yield relay.desk
+    yield relay.server
     relay.close()
 
 
 @pytest.fixture
-def child(desk: RelayDesk, lab: Lab) -> Child:
-    return Child(desk, lab)
+def child(server: RelayServer, lab: Lab) -> Child:
+    return Child(server, lab)
 
 
 # Everything that a store does.
@@ -288,13 +288,13 @@ def test_the_death_of_a_child_undoes_its_write(lab: Lab, child: Child) -> None:
 
 
 def test_a_child_that_does_not_go_on_loses_its_transaction(
-    lab: Lab, desk: RelayDesk, child: Child
+    lab: Lab, server: RelayServer, child: Child
 ) -> None:
     sent = submission()
     passed = threading.Event()
 
     def wait() -> None:
-        until(lambda: not desk._open)
+        until(lambda: not server._open)
         _free(lab)
         passed.set()
 
@@ -308,8 +308,8 @@ def test_a_child_that_does_not_go_on_loses_its_transaction(
 # Sends of many.
 
 
-def test_sends_of_all_children_share_commits(lab: Lab, desk: RelayDesk) -> None:
-    children = [Child(desk, lab) for _ in range(8)]
+def test_sends_of_all_children_share_commits(lab: Lab, server: RelayServer) -> None:
+    children = [Child(server, lab) for _ in range(8)]
     sent = [[submission() for _ in range(10)] for _ in children]
     runs: list[str] = []
     attempt = lab.store.attempt
@@ -332,16 +332,16 @@ def test_sends_of_all_children_share_commits(lab: Lab, desk: RelayDesk) -> None:
     assert runs.count("submit") < 80
 
 
-def test_the_same_send_from_two_children_is_one_task(lab: Lab, desk: RelayDesk) -> None:
-    children = [Child(desk, lab) for _ in range(6)]
+def test_the_same_send_from_two_children_is_one_task(lab: Lab, server: RelayServer) -> None:
+    children = [Child(server, lab) for _ in range(6)]
     one = submission()
     with ThreadPoolExecutor(len(children)) as pool:
         answers = list(pool.map(lambda c: c.store.run(submit([one]))[0].answer, children))
     assert sorted(answers) == [SubmitAnswer.CREATED] + [SubmitAnswer.EXISTING] * 5
 
 
-def test_one_bad_send_fails_alone(lab: Lab, desk: RelayDesk) -> None:
-    children = [Child(desk, lab) for _ in range(6)]
+def test_one_bad_send_fails_alone(lab: Lab, server: RelayServer) -> None:
+    children = [Child(server, lab) for _ in range(6)]
     sent = [submission(priority=0 if n == 3 else 50) for n in range(6)]
 
     def send(number: int) -> str:

@@ -1,4 +1,5 @@
-"""A desk with one child of which only the socket is there: what duties do, seen from both ends."""
+"""A ledger with one child of which only the socket is there: what duties do, seen from both
+ends."""
 
 from __future__ import annotations
 
@@ -11,42 +12,42 @@ from holdfast.core.options.policy import Policy
 from holdfast.core.records import ClaimedTask
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
-from holdfast.runtime.supervisor.state.child_handle import Member, State
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire import shared_page
 from holdfast.runtime.wire.framing import Reader
 from holdfast.runtime.wire.messages import Job, Kind, KnownTask, ToChild
-from holdfast.runtime.wire.shared_page import Board
+from holdfast.runtime.wire.shared_page import SharedPage
 from tests.support.verbs import PID, QUEUE, TASK
 
 LANES = 4
 
 
 class Hands:
-    """A desk with one child, of which only the socket is there."""
+    """A ledger with one child, of which only the socket is there."""
 
     def __init__(self, undo: ExitStack, kind: Kind = "thread") -> None:
         self.known = [KnownTask(TASK, 1, QUEUE, kind, None, None)]
         ours, self._theirs = socket.socketpair()
         self._theirs.setblocking(False)
         memory = shared_page.create(LANES)
-        self.member = Member(
-            1, kind, LANES, ours, Board(memory, LANES), -1, bytes(16), lambda member: None
+        self.child = ChildHandle(
+            1, kind, LANES, ours, SharedPage(memory, LANES), -1, bytes(16), lambda child: None
         )
         os.close(memory)
         undo.callback(self._theirs.close)
-        undo.callback(self.member.close)
-        self.member.pid = PID
-        self.member.state = State.READY
-        self.desk = Desk(WorkerOptions(), self.known)
-        self.desk.members[1] = self.member
+        undo.callback(self.child.close)
+        self.child.pid = PID
+        self.child.state = ChildState.READY
+        self.ledger = Ledger(WorkerOptions(), self.known)
+        self.ledger.children[1] = self.child
         self._reader = Reader(ToChild)
 
     def hold(self, *tasks: ClaimedTask) -> None:
         """These were claimed, and wait for a child."""
-        with self.desk.lock:
-            self.desk.claimed(tasks)
-            self.desk.hold(tasks)
+        with self.ledger.lock:
+            self.ledger.claimed(tasks)
+            self.ledger.hold(tasks)
 
     def told(self) -> list[Job]:
         """What the child was told to run."""
@@ -58,9 +59,9 @@ class Hands:
 
     def ended(self, task: ClaimedTask, outcome: Outcome) -> None:
         """The child has run this task, which was claimed and started, to this end."""
-        slot = len(self.desk.finished) + 1
-        assignment = Assignment(slot, task, Policy(), self.member, 0, started=True)
-        self.desk.claimed([task])
-        self.desk.assignments[slot] = assignment
-        self.member.take(assignment, alone=False)
-        self.desk.ended(Finished(assignment, outcome))
+        slot = len(self.ledger.finished) + 1
+        assignment = Assignment(slot, task, Policy(), self.child, 0, started=True)
+        self.ledger.claimed([task])
+        self.ledger.assignments[slot] = assignment
+        self.child.take(assignment, alone=False)
+        self.ledger.ended(Finished(assignment, outcome))

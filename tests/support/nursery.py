@@ -26,12 +26,12 @@ from typing import Any, Self, TypeVar
 from holdfast.core.identity import new_id
 from holdfast.core.payload.codec import to_json
 from holdfast.runtime.supervisor.children.output_log import Splitter
-from holdfast.runtime.supervisor.relay.server import RelayDesk
+from holdfast.runtime.supervisor.relay.server import RelayServer
 from holdfast.runtime.wire import framing, shared_page
 from holdfast.runtime.wire import messages as wire
 from holdfast.runtime.wire.framing import Reader
 from holdfast.runtime.wire.messages import Fork, FromTemplate, Job, Kind, Message, ToSupervisor
-from holdfast.runtime.wire.shared_page import Board
+from holdfast.runtime.wire.shared_page import SharedPage
 
 M = TypeVar("M")
 
@@ -120,7 +120,7 @@ class Kid:
         self._output, child_output = os.pipe()
         os.set_blocking(self._output, False)
         memory = shared_page.create(lanes)
-        self.board = Board(memory, lanes)
+        self.page = SharedPage(memory, lanes)
         nonce = os.urandom(16)
         self._splitter = Splitter(nonce)
         self._outputs: dict[int, bytes] = {}
@@ -139,14 +139,14 @@ class Kid:
         with suppress(OSError):
             self.sock.sendall(b"".join(map(framing.frame, messages)))
 
-    def serve(self, desk: RelayDesk) -> None:
+    def serve(self, server: RelayServer) -> None:
         """Let the child's code use a store, whenever this test listens to the child."""
 
         def divert(message: Any) -> bool:
             if isinstance(message, wire.Ask):
-                desk.asked(self, message)
+                server.asked(self, message)
             elif isinstance(message, wire.Listen):
-                desk.listens(self, message)
+                server.listens(self, message)
             return isinstance(message, wire.Ask | wire.Listen)
 
         self._ear.divert = divert
@@ -200,7 +200,7 @@ class Kid:
 
     def until_begun(self, *orders: Job) -> None:
         wanted = {order.slot for order in orders}
-        self.until(lambda: wanted <= {begun.slot for begun in self.board.begun()})
+        self.until(lambda: wanted <= {begun.slot for begun in self.page.begun()})
 
     def until(self, condition: Callable[[], object], *, seconds: float = PATIENCE) -> None:
         """Wait for a condition, while the child's output is being read."""
@@ -212,7 +212,7 @@ class Kid:
 
     def doom(self, order: Job, why: wire.Why = "timeout") -> None:
         """End a task the way the supervisor does in a process child."""
-        self.board.doom(order.slot, why)
+        self.page.doom(order.slot, why)
         os.kill(self.pid, signal.SIGTERM)
 
     def died(self, *, seconds: float = PATIENCE) -> wire.Died:
@@ -240,7 +240,7 @@ class Kid:
     def close(self) -> None:
         self.sock.close()
         os.close(self._output)
-        self.board.close()
+        self.page.close()
 
 
 class Nursery:

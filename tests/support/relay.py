@@ -3,10 +3,10 @@ through."""
 
 from __future__ import annotations
 
-from holdfast.runtime.supervisor.duties.hint_listener import Ears
+from holdfast.runtime.supervisor.duties.hint_listener import HintListener
 from holdfast.runtime.supervisor.duty import Loop
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.relay.server import RelayDesk
+from holdfast.runtime.supervisor.relay.server import RelayServer
 from holdfast.store.protocol import Store
 
 
@@ -15,26 +15,26 @@ class Relay:
 
     def __init__(self, store: Store, *, patience: float = 5.0) -> None:
         self.failures: list[BaseException] = []
-        self.desk = RelayDesk(store, follow_endings=self._follow, patience=patience)
-        self.ears = Ears(
+        self.server = RelayServer(store, follow_endings=self._follow, patience=patience)
+        self.hint_listener = HintListener(
             store,
             Outage(1.0),
             poll=1.0,
             ready=lambda queues: None,
             paused=lambda queues: None,
-            ended=self.desk.ended,
+            ended=self.server.ended,
         )
-        self._loop = Loop(self.ears, lambda name, error: self.failures.append(error))
+        self._loop = Loop(self.hint_listener, lambda name, error: self.failures.append(error))
         self._loop.start()
 
     def _follow(self, wanted: bool) -> None:
-        self.ears.follow_endings(wanted)
+        self.hint_listener.follow_endings(wanted)
 
     def close(self) -> None:
-        self.desk.close()
+        self.server.close()
         self._loop.stop()
-        self.ears.wake()
+        self.hint_listener.wake()
         assert self._loop.join(5)
-        self.ears.close()
+        self.hint_listener.close()
         if self.failures:
             raise self.failures[0]

@@ -31,7 +31,7 @@ from holdfast.store.protocol import Store
 from holdfast.store.settings import SqliteDriver, StoreSettings
 
 if TYPE_CHECKING:
-    from holdfast.store.callers.adoption import Foreign
+    from holdfast.store.callers.adoption import AdoptedConnection
 
 __all__ = ["Access"]
 
@@ -222,7 +222,7 @@ class Access:
         self._begin()
 
 
-def _run_on(theirs: Foreign, make: Callable[[], Op[T]]) -> T:
+def _run_on(theirs: AdoptedConnection, make: Callable[[], Op[T]]) -> T:
     """Run an operation on the caller's connection, anew if it only met another one."""
     for _ in range(MOST_JOINED - 1):
         op = make()
@@ -233,7 +233,7 @@ def _run_on(theirs: Foreign, make: Callable[[], Op[T]]) -> T:
     return theirs.run(make())
 
 
-async def _arun_on(theirs: Foreign, make: Callable[[], Op[T]]) -> T:
+async def _arun_on(theirs: AdoptedConnection, make: Callable[[], Op[T]]) -> T:
     """The same on the caller's async connection."""
     for _ in range(MOST_JOINED - 1):
         op = make()

@@ -14,7 +14,7 @@ from typing import Generic, ParamSpec, TypeVar, Unpack, cast
 from holdfast.client.handle import TaskHandle
 from holdfast.client.sending.call import Form
 from holdfast.client.sending.dispatch import Dispatch, ManyArguments
-from holdfast.client.sending.send_options import PLAIN, CallOptions, Choice, choose, put_off
+from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions, choose, put_off
 from holdfast.core.hooks import TaskHooks
 from holdfast.core.moment import When
 from holdfast.core.options.definition import TaskDefinition
@@ -34,7 +34,7 @@ class Task(Generic[P, R_co]):
     """
 
     def __init__(
-        self, definition: TaskDefinition, dispatch: Dispatch, choice: Choice = PLAIN
+        self, definition: TaskDefinition, dispatch: Dispatch, choice: SendOptions = PLAIN
     ) -> None:
         self._definition = definition
         self._dispatch = dispatch

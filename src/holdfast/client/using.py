@@ -18,7 +18,7 @@ from holdfast.core.errors import ConfigError
 
 if TYPE_CHECKING:
     # Most programs never bring a connection of their own.
-    from holdfast.store.callers.adoption import Foreign
+    from holdfast.store.callers.adoption import AdoptedConnection
 
 __all__ = ["Using", "bound"]
 
@@ -26,7 +26,7 @@ __all__ = ["Using", "bound"]
 @dataclass(slots=True, eq=False)
 class _Binding:
     owner: object
-    connection: Foreign
+    connection: AdoptedConnection
     outer: _Binding | None
     ended: bool = False
 
@@ -35,7 +35,7 @@ class _Binding:
 _current: ContextVar[_Binding | None] = ContextVar("holdfast_using", default=None)
 
 
-def bound(owner: object) -> Foreign | None:
+def bound(owner: object) -> AdoptedConnection | None:
     """The connection that `owner` must use here and now, if it has been given one."""
     binding = _current.get()
     while binding is not None:
@@ -53,7 +53,7 @@ class Using:
         confirm.send(order.id)      # commits with the order, or not at all
     """
 
-    def __init__(self, owner: object, connection: Foreign) -> None:
+    def __init__(self, owner: object, connection: AdoptedConnection) -> None:
         self._owner = owner
         self._connection = connection
         self._entered: list[tuple[_Binding, Token[_Binding | None]]] = []

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from holdfast.runtime.supervisor.children.template_process import Template
+from holdfast.runtime.supervisor.children.template_process import TemplateProcess
 
 if TYPE_CHECKING:
     from holdfast.runtime.options import WorkerOptions
@@ -36,7 +36,7 @@ def launch(
 
     `given` may have its queues as text, like the flag `-q`.
     """
-    template = Template(target)
+    template = TemplateProcess(target)
     try:
         # From here on the application is being imported, over there, and so is all of this.
         from holdfast.runtime.options import parse_queues

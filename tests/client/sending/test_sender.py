@@ -184,7 +184,7 @@ def test_a_send_that_waits_for_a_lock_fails_alone(
 ) -> None:
     app = open_app(postgres, lock_timeout=1, send_timeout=0.1)
     sender: Any = app._access._sender
-    # One lane for all, so that the innocent share the transaction of the one that waits.
+    # One group for all, so that the innocent share the transaction of the one that waits.
     sender._contended = sender._plain
     app.send("any")
     held = app.options(unique=Unique("held"))

@@ -8,36 +8,36 @@ from functools import partial
 
 import pytest
 
-from holdfast.client.sending.pending_send import Parcel
-from holdfast.client.sending.wake_chain import Chain
+from holdfast.client.sending.pending_send import PendingSend
+from holdfast.client.sending.wake_chain import WakeChain
 from holdfast.core.records import SubmitAnswer, Submitted
 from tests.support.deadline import until
 from tests.support.verbs import submission
 
 
 class Sleepers:
-    """Threads that sleep on a parcel each, and pass on once the test lets them."""
+    """Threads that sleep on a pending send each, and pass on once the test lets them."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: WakeChain) -> None:
         self._chain = chain
-        self.awake: list[Parcel] = []
+        self.awake: list[PendingSend] = []
         self.may_pass_on = threading.Semaphore(0)
         self._threads: list[threading.Thread] = []
 
-    def start(self, number: int) -> list[Parcel]:
-        parcels = [Parcel(submission(), 5.0) for _ in range(number)]
-        for parcel in parcels:
-            parcel.lie_down()
-            thread = threading.Thread(target=self._sleep, args=(parcel,))
+    def start(self, number: int) -> list[PendingSend]:
+        pending_sends = [PendingSend(submission(), 5.0) for _ in range(number)]
+        for pending in pending_sends:
+            pending.lie_down()
+            thread = threading.Thread(target=self._sleep, args=(pending,))
             thread.start()
             self._threads.append(thread)
-        return parcels
+        return pending_sends
 
-    def _sleep(self, parcel: Parcel) -> None:
-        parcel.sleep()
-        self.awake.append(parcel)
+    def _sleep(self, pending: PendingSend) -> None:
+        pending.sleep()
+        self.awake.append(pending)
         assert self.may_pass_on.acquire(timeout=30)
-        self._chain.awake(parcel)
+        self._chain.awake(pending)
 
     def are_awake(self, number: int) -> bool:
         return len(self.awake) == number
@@ -50,65 +50,65 @@ class Sleepers:
 
 
 @pytest.fixture
-def chain() -> Chain:
-    return Chain()
+def chain() -> WakeChain:
+    return WakeChain()
 
 
 @pytest.fixture
-def sleepers(chain: Chain) -> Iterator[Sleepers]:
+def sleepers(chain: WakeChain) -> Iterator[Sleepers]:
     sleepers = Sleepers(chain)
     yield sleepers
     sleepers.join()
 
 
-def test_one_is_woken_and_wakes_the_next(chain: Chain, sleepers: Sleepers) -> None:
-    parcels = sleepers.start(6)
-    chain.wake(parcels[:5])
-    chain.wake(parcels[5:])
+def test_one_is_woken_and_wakes_the_next(chain: WakeChain, sleepers: Sleepers) -> None:
+    pending_sends = sleepers.start(6)
+    chain.wake(pending_sends[:5])
+    chain.wake(pending_sends[5:])
     for number in range(1, 7):
         until(partial(sleepers.are_awake, number))
         sleepers.may_pass_on.release()
-    assert sleepers.awake == parcels
+    assert sleepers.awake == pending_sends
 
 
-def test_whoever_is_up_already_is_passed_over(chain: Chain, sleepers: Sleepers) -> None:
-    parcels = sleepers.start(2)
-    gone = [Parcel(submission(), 5.0) for _ in range(4)]
-    for parcel in gone:
-        parcel.lie_down()
-        chain.awake(parcel)
-    chain.wake([*gone[:3], parcels[0], gone[3], parcels[1]])
+def test_whoever_is_up_already_is_passed_over(chain: WakeChain, sleepers: Sleepers) -> None:
+    pending_sends = sleepers.start(2)
+    gone = [PendingSend(submission(), 5.0) for _ in range(4)]
+    for pending in gone:
+        pending.lie_down()
+        chain.awake(pending)
+    chain.wake([*gone[:3], pending_sends[0], gone[3], pending_sends[1]])
     sleepers.may_pass_on.release()
     until(partial(sleepers.are_awake, 2))
 
 
 def test_one_that_was_woken_and_interrupted_passes_on_once(
-    chain: Chain, sleepers: Sleepers
+    chain: WakeChain, sleepers: Sleepers
 ) -> None:
-    interrupted = Parcel(submission(), 5.0)
+    interrupted = PendingSend(submission(), 5.0)
     interrupted.lie_down()
-    parcels = sleepers.start(2)
-    chain.wake([interrupted, *parcels])
+    pending_sends = sleepers.start(2)
+    chain.wake([interrupted, *pending_sends])
     assert not sleepers.awake
     chain.awake(interrupted)
     chain.awake(interrupted)
     until(partial(sleepers.are_awake, 1))
-    assert not parcels[1].roused
+    assert not pending_sends[1].roused
 
 
-def test_what_is_told_twice_is_woken_once(chain: Chain, sleepers: Sleepers) -> None:
+def test_what_is_told_twice_is_woken_once(chain: WakeChain, sleepers: Sleepers) -> None:
     """By a leader that was interrupted when it had told some of them."""
-    parcels = sleepers.start(3)
+    pending_sends = sleepers.start(3)
     sleepers.may_pass_on.release(3)
-    chain.wake(parcels)
-    chain.wake(parcels)
+    chain.wake(pending_sends)
+    chain.wake(pending_sends)
     until(partial(sleepers.are_awake, 3))
     chain.rest()
-    chain.wake(parcels)
+    chain.wake(pending_sends)
     assert not chain._goes_on
 
 
-def test_whoever_rests_waits_for_all(chain: Chain, sleepers: Sleepers) -> None:
+def test_whoever_rests_waits_for_all(chain: WakeChain, sleepers: Sleepers) -> None:
     for number in (1, 2, 3):
         chain.wake(sleepers.start(5))
         sleepers.may_pass_on.release(5)
@@ -118,16 +118,16 @@ def test_whoever_rests_waits_for_all(chain: Chain, sleepers: Sleepers) -> None:
 
 
 def test_a_chain_that_broke_is_begun_anew(
-    chain: Chain, sleepers: Sleepers, monkeypatch: pytest.MonkeyPatch
+    chain: WakeChain, sleepers: Sleepers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of those who were woken one never came to pass that on."""
     monkeypatch.setattr("holdfast.client.sending.wake_chain.LONGEST_REST", 0.01)
     monkeypatch.setattr("holdfast.client.sending.pending_send.LONGEST_SLEEP", 0.05)
-    lost = Parcel(submission(), 5.0)
+    lost = PendingSend(submission(), 5.0)
     lost.lie_down()
     asleep = sleepers.start(2)
-    for parcel in asleep:
-        parcel.outcome = Submitted(parcel.submission.id, SubmitAnswer.CREATED)
+    for pending in asleep:
+        pending.outcome = Submitted(pending.submission.id, SubmitAnswer.CREATED)
     chain.wake([lost, *asleep])
     # They find out by themselves.
     until(partial(sleepers.are_awake, 2))

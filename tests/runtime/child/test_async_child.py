@@ -90,7 +90,7 @@ def test_cancel_raises_in_the_coroutine(kid: Kid) -> None:
     kid.say(messages.Cancel(first.slot, "cancel"))
     assert kid.outcomes(1)[first.slot].kind == "cancelled"
     assert kid.output(first) == b"cleaned up\n"
-    kid.until(lambda: [begun.slot for begun in kid.board.begun()] == [second.slot])
+    kid.until(lambda: [begun.slot for begun in kid.page.begun()] == [second.slot])
 
 
 def test_cancel_before_the_first_line(kid: Kid) -> None:

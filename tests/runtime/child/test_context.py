@@ -38,14 +38,14 @@ class Worker:
     def __init__(self, url: str) -> None:
         self.store: Store = open_store(parse_url(url))
         self._relay = Relay(self.store)
-        self.desk = self._relay.desk
+        self.server = self._relay.server
         self.nursery = Nursery(TARGET, HOLDFAST_URL=url)
         self.nursery.manifest()
         self.sent: list[ClaimedTask] = []
 
     def fork(self, kind: Kind = "process") -> Kid:
         kid = self.nursery.fork(kind, 10, greeted=False)
-        kid.serve(self.desk)
+        kid.serve(self.server)
         kid.hear(messages.Hello)
         return kid
 

@@ -145,14 +145,14 @@ def test_a_death_is_told_with_what_had_begun(
     died = kid.died()
     assert (died.exit_code, died.exit_signal, died.pid) == (code, number, kid.pid)
     assert died.peak_memory_kb > 1000
-    assert [begun.slot for begun in kid.board.begun()] == [doomed.slot]
+    assert [begun.slot for begun in kid.page.begun()] == [doomed.slot]
 
 
 def test_a_task_that_closes_every_descriptor_ends_its_child(kid: Kid) -> None:
     order = kid.begin("close_everything")
     died = kid.died()
     assert died.exit_code == EXIT_CUT_OFF
-    assert [begun.slot for begun in kid.board.begun()] == [order.slot]
+    assert [begun.slot for begun in kid.page.begun()] == [order.slot]
 
 
 def test_a_task_that_closes_low_descriptors_harms_only_itself(kid: Kid, tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_doomed_task_runs_its_finally_blocks(kid: Kid, tmp_path: Path) -> None
     assert kid.died().exit_code == EXIT_ENDED
     assert (tmp_path / "x").read_text() == "Ended"
     assert kid.output(order) == b"cleaned up\n"
-    assert kid.board.begun() == []
+    assert kid.page.begun() == []
 
 
 def test_a_doomed_task_may_still_return(kid: Kid, tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_a_doomed_task_may_still_return(kid: Kid, tmp_path: Path) -> None:
 
 def test_a_signal_for_another_task_is_ignored(kid: Kid) -> None:
     order = kid.begin("wait_for_cancel")
-    kid.board.doom(order.slot - 1, "timeout")
+    kid.page.doom(order.slot - 1, "timeout")
     os.kill(kid.pid, signal.SIGTERM)
     os.kill(kid.pid, signal.SIGINT)
     os.kill(kid.pid, signal.SIGHUP)
@@ -345,7 +345,7 @@ def test_a_task_that_blocks_signals_is_killed(kid: Kid) -> None:
     kid.doom(order)
     os.killpg(kid.pid, signal.SIGKILL)
     assert kid.died().exit_signal == signal.SIGKILL
-    assert [begun.slot for begun in kid.board.begun()] == [order.slot]
+    assert [begun.slot for begun in kid.page.begun()] == [order.slot]
 
 
 # What is known about a run.

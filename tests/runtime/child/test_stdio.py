@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.runtime.child.stdio import Voice
+from holdfast.runtime.child.stdio import StandardStream
 
 
 class Ear:
@@ -20,16 +20,16 @@ class Ear:
 
 
 @pytest.fixture
-def pipe() -> Iterator[tuple[int, Voice]]:
+def pipe() -> Iterator[tuple[int, StandardStream]]:
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
-    yield reading, Voice(writing)
+    yield reading, StandardStream(writing)
     os.close(reading)
     os.close(writing)
 
 
-def text_over(voice: Voice) -> io.TextIOWrapper:
-    return io.TextIOWrapper(voice, encoding="utf-8", write_through=True)  # type: ignore[arg-type]
+def text_over(raw: StandardStream) -> io.TextIOWrapper:
+    return io.TextIOWrapper(raw, encoding="utf-8", write_through=True)  # type: ignore[arg-type]
 
 
 def read(descriptor: int) -> bytes:
@@ -39,9 +39,9 @@ def read(descriptor: int) -> bytes:
         return b""
 
 
-def test_a_line_leaves_when_it_is_complete(pipe: tuple[int, Voice]) -> None:
-    reading, voice = pipe
-    stream = text_over(voice)
+def test_a_line_leaves_when_it_is_complete(pipe: tuple[int, StandardStream]) -> None:
+    reading, raw = pipe
+    stream = text_over(raw)
     print("half a", end=" ", file=stream)
     assert read(reading) == b""
     print("line", file=stream)
@@ -51,18 +51,18 @@ def test_a_line_leaves_when_it_is_complete(pipe: tuple[int, Voice]) -> None:
     assert read(reading) == b"rest"
 
 
-def test_a_long_piece_does_not_wait_for_its_end(pipe: tuple[int, Voice]) -> None:
-    reading, voice = pipe
-    voice.write(b"x" * 10_000)
+def test_a_long_piece_does_not_wait_for_its_end(pipe: tuple[int, StandardStream]) -> None:
+    reading, raw = pipe
+    raw.write(b"x" * 10_000)
     assert len(read(reading)) == 10_000
 
 
-def test_words_go_to_whoever_speaks(pipe: tuple[int, Voice]) -> None:
-    reading, voice = pipe
+def test_words_go_to_whoever_speaks(pipe: tuple[int, StandardStream]) -> None:
+    reading, raw = pipe
     ear = Ear()
     speaking: list[Ear] = []
-    voice.route = lambda: speaking[-1] if speaking else None
-    stream = text_over(voice)
+    raw.route = lambda: speaking[-1] if speaking else None
+    stream = text_over(raw)
     print("nobody", file=stream)
     speaking.append(ear)
     print("somebody", file=stream)
@@ -70,20 +70,20 @@ def test_words_go_to_whoever_speaks(pipe: tuple[int, Voice]) -> None:
     assert ear.heard == b"somebody\n"
 
 
-def test_it_cannot_be_closed(pipe: tuple[int, Voice]) -> None:
-    reading, voice = pipe
-    stream = text_over(voice)
+def test_it_cannot_be_closed(pipe: tuple[int, StandardStream]) -> None:
+    reading, raw = pipe
+    stream = text_over(raw)
     stream.close()
     print("still here", file=stream)
     assert read(reading) == b"still here\n"
-    assert stream.fileno() == voice.fileno()
+    assert stream.fileno() == raw.fileno()
     assert not stream.isatty()
 
 
 def test_a_reader_that_is_gone_is_no_error() -> None:
     reading, writing = os.pipe()
-    voice = Voice(writing)
+    raw = StandardStream(writing)
     os.close(reading)
-    assert voice.write(b"to nobody\n") == 10
+    assert raw.write(b"to nobody\n") == 10
     os.close(writing)
-    assert voice.write(b"to nothing\n") == 11
+    assert raw.write(b"to nothing\n") == 11

@@ -67,7 +67,7 @@ def test_a_task_is_ended_and_its_neighbours_are_not(kid: Kid) -> None:
     kid.say(messages.Cancel(first.slot, "timeout"))
     assert kid.outcomes(1)[first.slot].kind == "cancelled"
     assert kid.output(first) == b"cleaned up\n"
-    kid.until(lambda: [begun.slot for begun in kid.board.begun()] == [second.slot])
+    kid.until(lambda: [begun.slot for begun in kid.page.begun()] == [second.slot])
     assert kid.do("t.add", 1, 2).result == "3"
     kid.say(messages.Cancel(second.slot, "cancel"))
     assert kid.outcomes(1)[second.slot].kind == "cancelled"

@@ -104,12 +104,12 @@ def test_in_autocommit_an_operation_commits_by_itself(
         if library == "sqlite3"
         else apsw.Connection(store.path)
     )
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         joined(connection, store).run(verbs.put_and_ring("x", "images"))
 
         assert not connection.in_transaction
         assert store.run(verbs.bodies()) == ["x"]
-        assert "images" in ears.wait(5)
+        assert "images" in hints.wait(5)
 
     with pytest.raises(StoreError):
         joined(connection, store).run(verbs.put_then_fail("half"))
@@ -139,12 +139,12 @@ def test_a_transaction_of_apsw_is_joined(make_store: MakeStore) -> None:
 def test_who_listens_hears_of_the_callers_commit(
     store: SqliteStore, theirs: sqlite3.Connection
 ) -> None:
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         joined(theirs, store).run(verbs.put_and_ring("x", "images"))
-        assert ears.wait(0.2) == set()
+        assert hints.wait(0.2) == set()
         theirs.commit()
 
-        assert ears.wait(5) == {""}
+        assert hints.wait(5) == {""}
 
 
 def test_rows_are_ours_whatever_the_caller_makes_of_his(
@@ -234,7 +234,7 @@ def test_inside_a_transaction_no_turn_is_needed(
     patient.run(verbs.put("first"))
     ours = threading.Thread(target=lambda: store.run(verbs.put("ours")))
     ours.start()
-    until(lambda: store._turns._line._owner is not None)  # type: ignore[attr-defined]
+    until(lambda: store._turns._fair_lock._owner is not None)  # type: ignore[attr-defined]
 
     patient.run(verbs.put("second"))
     theirs.commit()

@@ -16,7 +16,7 @@ from holdfast.core.payload.codec import to_json
 from holdfast.core.status import TaskStatus
 
 
-def outlook(info: TaskInfo, now: datetime) -> str:
+def next_step(info: TaskInfo, now: datetime) -> str:
     """The sentence."""
     match info.status:
         case TaskStatus.WAITING:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from holdfast.cli.render import json_document, times
-from holdfast.cli.render.next_step import outlook, policy_of, retries_left
+from holdfast.cli.render.next_step import next_step, policy_of, retries_left
 from holdfast.cli.render.screen import Screen
 from holdfast.cli.render.table import Cell, Column, Table, Value
 from holdfast.cli.render.task_list import moment_cell, progress_text, status_cell
@@ -76,7 +76,7 @@ def show_task(screen: Screen, dossier: Dossier, *, full: bool) -> None:
                     for edge in dossier.dependencies
                 ],
                 why=dossier.why.reasons,
-                next_step=outlook(info, dossier.now),
+                next_step=next_step(info, dossier.now),
                 retries_left=retries_left(info),
             )
         )
@@ -106,7 +106,7 @@ def _standing(dossier: Dossier) -> list[tuple[str, Value]]:
         ("id", str(info.id)),
         ("status", Cell(words, status.style)),
         *((("why" if place == 0 else ""), text) for place, text in enumerate(dossier.why.reasons)),
-        ("next", outlook(info, dossier.now)),
+        ("next", next_step(info, dossier.now)),
         ("dead letter", "yes" if info.dead else None),
         ("log", f"holdfast tasks log {info.id}" if info.attempt else None),
         ("progress", None if info.progress is None else progress_text(info.progress)),

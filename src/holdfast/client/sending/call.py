@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from holdfast.client.sending.send_options import Choice
+from holdfast.client.sending.send_options import SendOptions
 from holdfast.core.errors import ConfigError
 from holdfast.core.identity import new_id, new_ids
 from holdfast.core.lineage import Lineage, current
@@ -73,7 +73,7 @@ class Form:
 
     def __init__(
         self,
-        choice: Choice,
+        choice: SendOptions,
         *,
         task_name: str,
         version: int,
@@ -135,7 +135,7 @@ class Form:
         self._before, self._after = blank[_BEFORE], blank[_AFTER]
 
     @classmethod
-    def of(cls, task: TaskDefinition, choice: Choice) -> Form:
+    def of(cls, task: TaskDefinition, choice: SendOptions) -> Form:
         """For a task that is defined here, whose signature will be checked."""
         return cls(
             choice,
@@ -152,7 +152,7 @@ class Form:
         )
 
     @classmethod
-    def named(cls, name: str, version: int | None, choice: Choice) -> Form:
+    def named(cls, name: str, version: int | None, choice: SendOptions) -> Form:
         """For a task whose code is elsewhere; its worker will check the arguments, and knows its
         retries, time limits and other rules."""
         return cls(

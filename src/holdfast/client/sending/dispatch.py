@@ -14,7 +14,7 @@ from holdfast.client.access import Access
 from holdfast.client.handle import TaskHandle
 from holdfast.client.registry import Registry
 from holdfast.client.sending.call import Call, Form
-from holdfast.client.sending.send_options import Choice
+from holdfast.client.sending.send_options import SendOptions
 from holdfast.client.sending.sender import refuse
 from holdfast.client.waiting.result import Decode
 from holdfast.core.errors import ConfigError, HoldfastError
@@ -52,7 +52,7 @@ class Dispatch:
         )
         return form.fill_many(arguments, self.access.config.max_payload)
 
-    def form_of(self, name: str, version: int | None, choice: Choice) -> Form:
+    def form_of(self, name: str, version: int | None, choice: SendOptions) -> Form:
         """The form of a task by its name: checked if it is defined here."""
         known = self.registry.find(name, version)
         if known is not None:

@@ -1,16 +1,16 @@
 """Group commit: concurrent sends share a transaction, and each waits for its own.
 
-Invariant: at most `leaders` commits of one lane are under way, and while any parcel waits
-at least one is. Whoever finds the lane free leads: it commits its own parcel at once, so a
+Invariant: at most `leaders` commits of one group are under way, and while any pending send waits
+at least one is. Whoever finds the group free leads: it commits its own pending send at once, so a
 lone send is delayed by nothing, and there is no timer. What arrives meanwhile gathers, and
 is one transaction as soon as the commit ends.
 
-A leader whose own parcel is settled owes nobody anything: it wakes the next waiting thread
-to lead, or hands the lane to the executor when only coroutines wait, or so many threads that
+A leader whose own pending send is settled owes nobody anything: it wakes the next waiting thread
+to lead, or hands the group to the executor when only coroutines wait, or so many threads that
 each would lead only to wake the next. If it is interrupted, what it carried goes back to the
 front; submitting again is safe, because a submission is recognised by its id.
 
-Failure: `commit` settles every parcel it can. The rest (the database is away, patience is
+Failure: `commit` settles every pending send it can. The rest (the database is away, patience is
 left) return to the front, and nobody tries again before the pause has passed.
 """
 
@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, TypeAlias
 
-from holdfast.client.sending.pending_send import Parcel, tell
-from holdfast.client.sending.wake_chain import Chain
+from holdfast.client.sending.pending_send import PendingSend, tell
+from holdfast.client.sending.wake_chain import WakeChain
 
-__all__ = ["Lane", "Pause"]
+__all__ = ["GroupCommit", "Pause"]
 
-MOST_PARCELS: Final = 500
+MOST_SENDS: Final = 500
 MOST_BYTES: Final = 8 * 1024 * 1024
 MOST_BATCHES: Final = 50
 CROWD: Final = 8
@@ -37,17 +37,17 @@ CROWD: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Parcels that could not be settled yet, and how long to wait before the next try."""
+    """Pending sends that could not be settled yet, and how long to wait before the next try."""
 
-    parcels: Sequence[Parcel]
+    pending_sends: Sequence[PendingSend]
     seconds: float
 
 
-Commit: TypeAlias = Callable[[Sequence[Parcel]], Pause | None]
+Commit: TypeAlias = Callable[[Sequence[PendingSend]], Pause | None]
 
 
-class Lane:
-    """Parcels that are committed together."""
+class GroupCommit:
+    """Pending sends that are committed together."""
 
     def __init__(
         self,
@@ -60,43 +60,43 @@ class Lane:
         self._elsewhere = elsewhere
         self._most_leaders = leaders
         self._lock = Lock()
-        self._chain = Chain()
-        self._waiting: deque[Parcel] = deque()
+        self._chain = WakeChain()
+        self._waiting: deque[PendingSend] = deque()
         self._leaders = 0
         self._not_before = 0.0
 
-    def send(self, parcel: Parcel) -> None:
-        """Carry a parcel; returns when it is settled."""
+    def send(self, pending: PendingSend) -> None:
+        """Carry a pending send; returns when it is settled."""
         with self._lock:
-            parcel.leads = self._leaders < self._most_leaders
-            if parcel.leads:
+            pending.leads = self._leaders < self._most_leaders
+            if pending.leads:
                 self._leaders += 1
             else:
-                parcel.lie_down()
-                parcel.waits = True
-                self._waiting.append(parcel)
-        slept = not parcel.leads
+                pending.lie_down()
+                pending.waits = True
+                self._waiting.append(pending)
+        slept = not pending.leads
         try:
             if slept:
-                parcel.sleep()
-            if parcel.outcome is None:
-                self._lead(parcel)
+                pending.sleep()
+            if pending.outcome is None:
+                self._lead(pending)
         except BaseException:
             with self._lock:
-                parcel.give_up()
+                pending.give_up()
             raise
         finally:
             if slept:
-                self._chain.awake(parcel)
+                self._chain.awake(pending)
             # Chosen to lead, but interrupted before it could: another must.
-            if parcel.leads:
-                self._hand_over(parcel)
+            if pending.leads:
+                self._hand_over(pending)
 
-    def post(self, parcel: Parcel) -> None:
-        """Take a coroutine's parcel; its future is resolved when it is settled."""
+    def post(self, pending: PendingSend) -> None:
+        """Take a coroutine's pending send; its future is resolved when it is settled."""
         with self._lock:
-            parcel.waits = True
-            self._waiting.append(parcel)
+            pending.waits = True
+            self._waiting.append(pending)
             if self._leaders >= self._most_leaders:
                 return
             self._leaders += 1
@@ -112,13 +112,13 @@ class Lane:
                     return
             self._lead()
 
-    def _lead(self, own: Parcel | None = None) -> None:
-        """Commit until our own parcel is settled; without one, until none waits.
+    def _lead(self, own: PendingSend | None = None) -> None:
+        """Commit until our own pending send is settled; without one, until none waits.
 
         But not without end: the executor is waited for when the interpreter ends, and those who
         send may never stop.
         """
-        batch: Sequence[Parcel] = ()
+        batch: Sequence[PendingSend] = ()
         left = MOST_BATCHES
         try:
             while left and (own is None or own.outcome is None):
@@ -141,39 +141,47 @@ class Lane:
                 self._deliver(batch, own, 0.0)
             self._hand_over(own)
 
-    def _deliver(self, batch: Sequence[Parcel], own: Parcel | None, seconds: float) -> None:
+    def _deliver(
+        self, batch: Sequence[PendingSend], own: PendingSend | None, seconds: float
+    ) -> None:
         """Tell those who are settled; the others wait again."""
-        settled = [parcel for parcel in batch if parcel.outcome is not None]
+        settled = [pending for pending in batch if pending.outcome is not None]
         if len(settled) < len(batch):
             # Looked at before: another leader may take and settle what is put back here.
-            self._put_back([parcel for parcel in batch if parcel.outcome is None], own, seconds)
-        self._chain.wake([parcel for parcel in settled if parcel.is_thread and parcel is not own])
+            self._put_back([pending for pending in batch if pending.outcome is None], own, seconds)
+        self._chain.wake(
+            [pending for pending in settled if pending.is_thread and pending is not own]
+        )
         tell(settled)
 
-    def _take(self, own: Parcel | None) -> list[Parcel]:
+    def _take(self, own: PendingSend | None) -> list[PendingSend]:
         batch = [] if own is None else [own]
         if not self._waiting:
             # Read without the lock: what arrives in this moment is the next leader's.
             return batch
         weight = 0 if own is None else own.weight
         with self._lock:
-            while self._waiting and len(batch) < MOST_PARCELS and not (batch and batch[-1].alone):
-                parcel = self._waiting[0]
-                if batch and (parcel.alone or weight + parcel.weight > MOST_BYTES):
+            while self._waiting and len(batch) < MOST_SENDS and not (batch and batch[-1].alone):
+                pending = self._waiting[0]
+                if batch and (pending.alone or weight + pending.weight > MOST_BYTES):
                     break
                 self._waiting.popleft()
-                parcel.waits = False
-                if not parcel.unwanted:
-                    batch.append(parcel)
-                    weight += parcel.weight
+                pending.waits = False
+                if not pending.unwanted:
+                    batch.append(pending)
+                    weight += pending.weight
         return batch
 
-    def _put_back(self, parcels: Sequence[Parcel], own: Parcel | None, seconds: float) -> None:
+    def _put_back(
+        self, pending_sends: Sequence[PendingSend], own: PendingSend | None, seconds: float
+    ) -> None:
         with self._lock:
             # One that waits was put back before: whoever did so was interrupted, and does it again.
-            back = [parcel for parcel in parcels if parcel is not own and not parcel.waits]
-            for parcel in back:
-                parcel.waits = True
+            back = [
+                pending for pending in pending_sends if pending is not own and not pending.waits
+            ]
+            for pending in back:
+                pending.waits = True
             self._waiting.extendleft(reversed(back))
             if seconds:
                 self._not_before = max(self._not_before, time.monotonic() + seconds)
@@ -204,7 +212,7 @@ class Lane:
             if self._not_before == until:
                 self._not_before = 0.0
 
-    def _hand_over(self, own: Parcel | None) -> None:
+    def _hand_over(self, own: PendingSend | None) -> None:
         """Give up leading: to a thread that waits, to the executor, or to nobody."""
         with self._lock:
             if own is not None:

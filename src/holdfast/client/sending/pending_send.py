@@ -2,7 +2,7 @@
 
 Owns the two ways of waiting. A thread sleeps on a lock of its own and may be woken to lead
 (see `group_commit`); a coroutine has a future on its loop and never leads. Whoever leads settles
-parcels; only the waiting side reads the outcome.
+pending sends; only the waiting side reads the outcome.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from holdfast.core.records import Submission, Submitted
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
-__all__ = ["Parcel", "tell"]
+__all__ = ["PendingSend", "tell"]
 
 LONGEST_SLEEP: Final = 1.0
 
 
-class Parcel:
+class PendingSend:
     """One submission and, once it is settled, its outcome."""
 
     __slots__ = (
@@ -51,9 +51,9 @@ class Parcel:
         self.alone = False
         """To be committed by itself, because it may be what held others up."""
         self.leads = False
-        """Its thread leads the lane, or has just been chosen to."""
+        """Its thread leads the group, or has just been chosen to."""
         self.waits = False
-        """It stands in its lane. Under the lane's lock."""
+        """It stands in its group. Under the group's lock."""
         self.told = self.roused = self.is_up = False
         """What a `WakeChain` knows of its thread: it is to be woken, it was and has not woken the
         next, it is awake. Under the chain's lock."""
@@ -86,7 +86,7 @@ class Parcel:
         self._given_up = True
 
     def lie_down(self) -> None:
-        """Prepare to sleep. Under the lane's lock, so that no ring is lost."""
+        """Prepare to sleep. Under the group's lock, so that no ring is lost."""
         self._bell = Lock()
         self._bell.acquire()
 
@@ -101,7 +101,7 @@ class Parcel:
                 return
 
     def ring(self) -> None:
-        """Wake the thread that sleeps on this parcel."""
+        """Wake the thread that sleeps on this pending send."""
         if self._bell is not None:
             try:
                 self._bell.release()
@@ -120,13 +120,13 @@ class Parcel:
             self._future.set_result(None)
 
 
-def tell(parcels: Iterable[Parcel]) -> None:
+def tell(pending_sends: Iterable[PendingSend]) -> None:
     """Wake the coroutines that wait for these: an event loop once, however many wait in it."""
-    by_loop: dict[AbstractEventLoop, list[Parcel]] = {}
-    for parcel in parcels:
-        loop = parcel.loop
+    by_loop: dict[AbstractEventLoop, list[PendingSend]] = {}
+    for pending in pending_sends:
+        loop = pending.loop
         if loop is not None:
-            by_loop.setdefault(loop, []).append(parcel)
+            by_loop.setdefault(loop, []).append(pending)
     for loop, waiting in by_loop.items():
         try:
             loop.call_soon_threadsafe(_resolve, waiting)
@@ -135,6 +135,6 @@ def tell(parcels: Iterable[Parcel]) -> None:
             continue
 
 
-def _resolve(waiting: list[Parcel]) -> None:
-    for parcel in waiting:
-        parcel.resolve()
+def _resolve(waiting: list[PendingSend]) -> None:
+    for pending in waiting:
+        pending.resolve()

@@ -18,7 +18,7 @@ from holdfast.core.moment import Due, Span, When, due, instant_us
 from holdfast.core.options import checks
 from holdfast.core.options.unique import Unique
 
-__all__ = ["PLAIN", "CallOptions", "Choice", "choose", "moment_us", "put_off"]
+__all__ = ["PLAIN", "CallOptions", "SendOptions", "choose", "moment_us", "put_off"]
 
 
 class CallOptions(TypedDict, total=False):
@@ -36,7 +36,7 @@ class CallOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SendOptions:
     """The options of one send, checked. None: as the task says."""
 
     queue: str | None = None
@@ -51,11 +51,11 @@ class Choice:
     tags: tuple[str, ...] | None = None
 
 
-PLAIN: Final = Choice()
+PLAIN: Final = SendOptions()
 _NAMES: Final = frozenset(CallOptions.__annotations__)
 
 
-def choose(base: Choice, **options: Unpack[CallOptions]) -> Choice:
+def choose(base: SendOptions, **options: Unpack[CallOptions]) -> SendOptions:
     """`base`, with these options changed."""
     unknown = options.keys() - _NAMES
     if unknown:
@@ -93,7 +93,7 @@ def _read(options: CallOptions) -> Iterable[dict[str, Any]]:
         yield {"tags": checks.tags(options["tags"])}
 
 
-def put_off(base: Choice, when: When) -> Choice:
+def put_off(base: SendOptions, when: When) -> SendOptions:
     """`base`, to be run later: in seconds, after a timedelta, or at a moment."""
     return replace(base, due=due(when, option="when"))
 

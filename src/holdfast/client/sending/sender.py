@@ -8,7 +8,7 @@ pauses, for `send_timeout` seconds; then the caller gets `StoreUnavailable` and 
 A row that the database refuses fails alone: the batch is split until it stands by itself.
 So does a row that waits in vain for a lock: after a long wait each is tried by itself. Sends
 that may meet such a lock (a unique key, an id of the caller's choosing, a call that was sent
-before) travel in a lane of their own, so that they hold up no others.
+before) travel in a group of their own, so that they hold up no others.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from holdfast.client.sending.group_commit import Lane, Pause
-from holdfast.client.sending.pending_send import Parcel
+from holdfast.client.sending.group_commit import GroupCommit, Pause
+from holdfast.client.sending.pending_send import PendingSend
 from holdfast.core.errors import HoldfastError, PayloadMismatch, StoreUnavailable, UniqueConflict
 from holdfast.core.records import Submission, SubmitAnswer, Submitted
 from holdfast.store.op import Op, Steps, writes
@@ -55,23 +55,23 @@ class Sender:
     ) -> None:
         self._run = run
         self._patience = patience
-        self._plain = Lane(partial(self._commit, fresh=True), elsewhere, leaders=1)
-        self._contended = Lane(
+        self._plain = GroupCommit(partial(self._commit, fresh=True), elsewhere, leaders=1)
+        self._contended = GroupCommit(
             partial(self._commit, fresh=False), elsewhere, leaders=CONTENDED_LEADERS
         )
 
     def send(self, submission: Submission, *, contended: bool) -> Submitted:
         """Submit one task; returns when it is committed."""
-        parcel = Parcel(submission, self._patience)
-        (self._contended if contended else self._plain).send(parcel)
-        return _outcome(parcel)
+        pending = PendingSend(submission, self._patience)
+        (self._contended if contended else self._plain).send(pending)
+        return _outcome(pending)
 
     async def asend(self, submission: Submission, *, contended: bool) -> Submitted:
         """Submit one task; no thread waits with the caller."""
-        parcel = Parcel(submission, self._patience, _running_loop().create_future())
-        (self._contended if contended else self._plain).post(parcel)
-        await parcel.done()
-        return _outcome(parcel)
+        pending = PendingSend(submission, self._patience, _running_loop().create_future())
+        (self._contended if contended else self._plain).post(pending)
+        await pending.done()
+        return _outcome(pending)
 
     def send_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
         """Submit many tasks in one transaction: all of them, or none."""
@@ -90,61 +90,61 @@ class Sender:
                     raise
                 time.sleep(_pause(tries))
 
-    def _commit(self, parcels: Sequence[Parcel], *, fresh: bool) -> Pause | None:
-        """Settle these parcels; those that need another try come back."""
+    def _commit(self, pending_sends: Sequence[PendingSend], *, fresh: bool) -> Pause | None:
+        """Settle these pending sends; those that need another try come back."""
         began = time.monotonic()
-        submissions = [parcel.submission for parcel in parcels]
+        submissions = [pending.submission for pending in pending_sends]
         try:
             answers = self._run(lambda: submit(submissions, fresh=fresh))
         except StoreUnavailable as error:
-            if len(parcels) > 1 and time.monotonic() - began > HELD_UP:
-                return _each_alone(parcels)
-            return self._away(parcels, error)
+            if len(pending_sends) > 1 and time.monotonic() - began > HELD_UP:
+                return _each_alone(pending_sends)
+            return self._away(pending_sends, error)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the sender's to see
-            if len(parcels) == 1:
-                parcels[0].outcome = error
+            if len(pending_sends) == 1:
+                pending_sends[0].outcome = error
                 return None
-            middle = len(parcels) // 2
+            middle = len(pending_sends) // 2
             pauses = (
-                self._commit(parcels[:middle], fresh=fresh),
-                self._commit(parcels[middle:], fresh=fresh),
+                self._commit(pending_sends[:middle], fresh=fresh),
+                self._commit(pending_sends[middle:], fresh=fresh),
             )
             left = [pause for pause in pauses if pause is not None]
             if not left:
                 return None
-            return Pause([p for pause in left for p in pause.parcels], left[-1].seconds)
+            return Pause([p for pause in left for p in pause.pending_sends], left[-1].seconds)
         again = []
-        for parcel, answer in zip(parcels, answers, strict=True):
+        for pending, answer in zip(pending_sends, answers, strict=True):
             if answer.answer is not _AGAIN:
-                parcel.outcome = answer
+                pending.outcome = answer
                 continue
-            parcel.tries += 1
-            if parcel.tries < MOST_AGAIN:
-                again.append(parcel)
+            pending.tries += 1
+            if pending.tries < MOST_AGAIN:
+                again.append(pending)
             else:
-                parcel.outcome = never_settled(parcel.submission)
+                pending.outcome = never_settled(pending.submission)
         return Pause(again, 0.0) if again else None
 
-    def _away(self, parcels: Sequence[Parcel], error: StoreUnavailable) -> Pause | None:
+    def _away(self, pending_sends: Sequence[PendingSend], error: StoreUnavailable) -> Pause | None:
         now = time.monotonic()
         again = []
-        for parcel in parcels:
-            parcel.tries += 1
-            if now < parcel.deadline:
-                again.append(parcel)
+        for pending in pending_sends:
+            pending.tries += 1
+            if now < pending.deadline:
+                again.append(pending)
             else:
                 # Each caller raises an error of its own, with its own traceback and call.
-                parcel.outcome = copy.copy(error)
-                parcel.outcome.__cause__ = error.__cause__
+                pending.outcome = copy.copy(error)
+                pending.outcome.__cause__ = error.__cause__
         if not again:
             return None
-        return Pause(again, _pause(max(parcel.tries for parcel in again)))
+        return Pause(again, _pause(max(pending.tries for pending in again)))
 
 
-def _each_alone(parcels: Sequence[Parcel]) -> Pause:
-    for parcel in parcels:
-        parcel.alone = True
-    return Pause(parcels, 0.0)
+def _each_alone(pending_sends: Sequence[PendingSend]) -> Pause:
+    for pending in pending_sends:
+        pending.alone = True
+    return Pause(pending_sends, 0.0)
 
 
 def _pause(tries: int) -> float:
@@ -152,8 +152,8 @@ def _pause(tries: int) -> float:
     return random.uniform(longest / 2, longest)
 
 
-def _outcome(parcel: Parcel) -> Submitted:
-    outcome = parcel.outcome
+def _outcome(pending: PendingSend) -> Submitted:
+    outcome = pending.outcome
     if isinstance(outcome, Submitted):
         return outcome
     assert outcome is not None, "a pending send was returned unsettled"

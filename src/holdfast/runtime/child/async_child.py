@@ -25,7 +25,7 @@ from holdfast.core.lineage import running
 from holdfast.runtime.child import hooks, stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.seat import Calls, Seat
-from holdfast.runtime.child.task_output import TaskSpeech, current_speech
+from holdfast.runtime.child.task_output import TaskOutput, current_sink
 from holdfast.runtime.child.task_run import Plan, Verdict
 from holdfast.runtime.wire.messages import (
     EXIT_LEFT,
@@ -58,7 +58,7 @@ class _Running:
     lane: int
     begun_ns: int
     context: TaskContext
-    speech: TaskSpeech | None
+    output_sink: TaskOutput | None
     task: asyncio.Task[Verdict] | None = None
     why: Why | None = None
 
@@ -88,7 +88,7 @@ class AsyncChild:
     async def _live(self) -> int:
         self._loop = asyncio.get_running_loop()
         self._left = asyncio.Event()
-        self._seat.voices.route(current_speech)
+        self._seat.streams.route(current_sink)
         self._seat.link.hear(self._heard)
         await _call(self._seat.worker_hooks("child_started"))
         self._seat.hello()
@@ -117,11 +117,11 @@ class AsyncChild:
         seat = self._seat
         begun_ns = monotonic_ns()
         self._ended_lanes.discard(lane)
-        seat.board.begin(lane, job.slot, begun_ns)
+        seat.page.begin(lane, job.slot, begun_ns)
         context = TaskContext(seat, plan.definition, job, begun_ns)
-        speech = TaskSpeech(seat.link, job.slot) if plan.is_captured else None
-        context.speech = speech
-        run = self._running[job.slot] = _Running(job, plan, lane, begun_ns, context, speech)
+        output_sink = TaskOutput(seat.link, job.slot) if plan.is_captured else None
+        context.output_sink = output_sink
+        run = self._running[job.slot] = _Running(job, plan, lane, begun_ns, context, output_sink)
         run.task = self._loop.create_task(
             self._perform(run), name=job.name, context=self._plain.copy()
         )
@@ -172,8 +172,8 @@ class AsyncChild:
             verdict = task.result() if error is None else task_run.raised(run.plan, error)
         run_ns = monotonic_ns() - run.begun_ns
         seat.notes.settle(slot)
-        if run.speech is not None:
-            run.speech.settle()
+        if run.output_sink is not None:
+            run.output_sink.settle()
         del self._running[slot]
         if not self._outcomes:
             # Those that end in the same turn of the loop leave together.
@@ -190,7 +190,7 @@ class AsyncChild:
         self._seat.mend()
         self._seat.link.send(Done(outcomes))
         for lane in self._ended_lanes:
-            self._seat.board.end(lane)
+            self._seat.page.end(lane)
         self._ended_lanes.clear()
 
     def _cancel(self, slot: int, why: Why) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.core.options.definition import TaskDefinition
     from holdfast.core.records import Landing
     from holdfast.runtime.child.checkpoint import Checkpoints
-    from holdfast.runtime.child.stdio import Speech
+    from holdfast.runtime.child.stdio import OutputSink
     from holdfast.store.callers.adoption import Home
     from holdfast.store.op import Key, Op
     from holdfast.store.protocol import Store
@@ -80,7 +80,7 @@ class TaskContext:
         "_job",
         "_stopping",
         "completed",
-        "speech",
+        "output_sink",
     )
 
     def __init__(self, host: Host, definition: TaskDefinition, job: Job, begun_ns: int) -> None:
@@ -92,7 +92,7 @@ class TaskContext:
         self._checkpoints: Checkpoints | None = None
         self.completed = False
         """Whether `complete_in` has been called."""
-        self.speech: Speech | None = None
+        self.output_sink: OutputSink | None = None
         """Where its output goes, in children that run several tasks at a time."""
 
     @property

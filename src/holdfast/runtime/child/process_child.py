@@ -7,7 +7,7 @@ long: a finished task must not be hostage to one that runs.
 A thread of the link hears the supervisor while the main thread runs code. A job that was
 withdrawn and a job that begins are told apart by who takes it out of `_pending` first.
 
-SIGTERM means the task that the board calls doomed, if it is the one that runs; then `Ended`
+SIGTERM means the task that the shared page calls doomed, if it is the one that runs; then `Ended`
 is raised in its code, so that its `finally` blocks run, and this process makes room.
 """
 
@@ -112,12 +112,12 @@ class ProcessChild:
         ):
             self._flush()
             begun_ns = monotonic_ns()
-        seat.voices.flush()
+        seat.streams.flush()
         speaker = slot if plan.is_captured else 0
         if speaker or self._marked:
             seat.mark(speaker)
             self._marked = speaker
-        seat.board.begin(0, slot, begun_ns)
+        seat.page.begin(0, slot, begun_ns)
         context = self._context = TaskContext(seat, plan.definition, job, begun_ns)
         if self._stopped == slot:
             context.stop()
@@ -150,24 +150,24 @@ class ProcessChild:
 
     def _vanish(self) -> None:
         # A process that the code forked has come back out of it; the task is not its own.
-        self._seat.voices.flush()
+        self._seat.streams.flush()
         os._exit(0)
 
     def _flush(self) -> None:
         seat = self._seat
-        seat.voices.flush()
+        seat.streams.flush()
         if not self._outcomes:
             return
         outcomes, self._outcomes = self._outcomes, []
         seat.mend()
         seat.link.send(Done(outcomes))
         # Not before: the last task has begun, as far as anybody knows, until its end is told.
-        seat.board.end(0)
+        seat.page.end(0)
         if signal.getsignal(signal.SIGTERM) != self._on_sigterm:
             signal.signal(signal.SIGTERM, self._on_sigterm)
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
-        doomed, why = self._seat.board.doomed()
+        doomed, why = self._seat.page.doomed()
         if doomed != self._slot:
             self._doomed = doomed, why
         elif doomed and doomed != self._ended_slot:

@@ -27,8 +27,8 @@ from holdfast.runtime.application import Application
 from holdfast.runtime.child import hooks, task_run
 from holdfast.runtime.child.notes import Notes
 from holdfast.runtime.child.remote_store import RemoteStore
-from holdfast.runtime.child.stdio import Voices, hurry_c, log_to_stderr
-from holdfast.runtime.child.supervisor_link import Link, identity
+from holdfast.runtime.child.stdio import StandardStreams, hurry_c, log_to_stderr
+from holdfast.runtime.child.supervisor_link import SupervisorLink, identity
 from holdfast.runtime.child.task_run import Plan
 from holdfast.runtime.wire.framing import marker
 from holdfast.runtime.wire.messages import (
@@ -45,7 +45,7 @@ from holdfast.runtime.wire.messages import (
     Tell,
     Told,
 )
-from holdfast.runtime.wire.shared_page import Board
+from holdfast.runtime.wire.shared_page import SharedPage
 from holdfast.store.callers.adoption import Home
 
 Calls: TypeAlias = tuple[Sequence[Hook], TaskEvent | WorkerEvent]
@@ -62,14 +62,18 @@ class Seat:
     """The parts of one child."""
 
     def __init__(
-        self, fork: Fork, descriptors: Sequence[int], application: Application, voices: Voices
+        self,
+        fork: Fork,
+        descriptors: Sequence[int],
+        application: Application,
+        streams: StandardStreams,
     ) -> None:
         sock, memory, output = map(_put_high, descriptors)
         self.fork = fork
         self.application = application
-        self.voices = voices
-        self.link = Link(sock)
-        self.board = Board(memory, fork.lanes)
+        self.streams = streams
+        self.link = SupervisorLink(sock)
+        self.page = SharedPage(memory, fork.lanes)
         os.close(memory)
         self.output = output
         self._output_identity = identity(output)
@@ -182,7 +186,7 @@ class Seat:
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
-        self.voices.flush()
+        self.streams.flush()
         for descriptor in (1, 2):
             os.dup2(self.output, descriptor)
         self.mark(0)
@@ -203,7 +207,7 @@ def live(
     fork: Fork,
     descriptors: Sequence[int],
     application: Application,
-    voices: Voices,
+    streams: StandardStreams,
     template: int,
 ) -> NoReturn:
     """Be a child; never returns."""
@@ -216,17 +220,17 @@ def live(
         orphan_guard.die_with(template)
         random.seed()
         _settle_signals()
-        seat = Seat(fork, descriptors, application, voices)
+        seat = Seat(fork, descriptors, application, streams)
         application.borrow(seat.store)
         log_to_stderr()
         status = _kind(fork)(seat).run()
-        voices.flush()
+        streams.flush()
         if status == EXIT_LEFT:
             _run_exit_functions()
-            voices.flush()
+            streams.flush()
     except BaseException:  # noqa: BLE001 - nothing may return into the template's code
         traceback.print_exc()
-        voices.flush()
+        streams.flush()
     finally:
         os._exit(status)
 

@@ -2,7 +2,7 @@
 
     python -m holdfast.runtime.child.spawned_main MODULE:APP DIRECTORY TEMPLATE_PID FORK
 
-Its socket, its board and its output pipe are the descriptors 3, 4 and 5; FORK is the
+Its socket, its shared page and its output pipe are the descriptors 3, 4 and 5; FORK is the
 message that asked for it, in hexadecimal.
 """
 
@@ -16,7 +16,7 @@ import msgspec
 from holdfast.runtime import orphan_guard
 from holdfast.runtime.child import seat
 from holdfast.runtime.child.load_app import Unloadable, load
-from holdfast.runtime.child.stdio import Voices
+from holdfast.runtime.child.stdio import StandardStreams
 from holdfast.runtime.wire.messages import EXIT_BROKEN, Fork
 
 _DESCRIPTORS = (3, 4, 5)
@@ -30,14 +30,14 @@ def main() -> None:
         os.set_inheritable(descriptor, False)
     fork = msgspec.msgpack.decode(bytes.fromhex(message), type=Fork)
     os.chdir(place)
-    voices = Voices()
+    streams = StandardStreams()
     try:
         application = load(target)
     except Unloadable as error:
         sys.stderr.write(f"{error}\n")
-        voices.flush()
+        streams.flush()
         os._exit(EXIT_BROKEN)
-    seat.live(fork, _DESCRIPTORS, application, voices, int(template))
+    seat.live(fork, _DESCRIPTORS, application, streams, int(template))
 
 
 if __name__ == "__main__":

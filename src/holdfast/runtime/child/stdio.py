@@ -22,20 +22,20 @@ _HOLD = 8192
 """Longest piece without a line's end that is kept back."""
 
 
-class Speech(Protocol):
+class OutputSink(Protocol):
     """Where the words of one task go."""
 
     def say(self, data: bytes) -> None: ...
 
 
-class Voice(io.BufferedIOBase):
+class StandardStream(io.BufferedIOBase):
     """The bytes below `sys.stdout` or `sys.stderr`."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._held = bytearray()
         self._lock = threading.RLock()
-        self.route: Callable[[], Speech | None] | None = None
+        self.route: Callable[[], OutputSink | None] | None = None
 
     @property
     def closed(self) -> bool:
@@ -56,9 +56,9 @@ class Voice(io.BufferedIOBase):
 
     def write(self, data: object, /) -> int:
         piece = bytes(data)  # type: ignore[call-overload]
-        speech = None if self.route is None else self.route()
-        if speech is not None:
-            speech.say(piece)
+        output_sink = None if self.route is None else self.route()
+        if output_sink is not None:
+            output_sink.say(piece)
             return len(piece)
         with self._lock:
             self._held += piece
@@ -85,12 +85,12 @@ class Voice(io.BufferedIOBase):
         self._held.clear()
 
 
-class Voices:
-    """Both voices of this process."""
+class StandardStreams:
+    """Both streams of this process."""
 
     def __init__(self) -> None:
-        self.out = Voice(1)
-        self.err = Voice(2)
+        self.out = StandardStream(1)
+        self.err = StandardStream(2)
         sys.stdout = _text(self.out)
         sys.stderr = _text(self.err)
         os.register_at_fork(after_in_child=self._after_fork)
@@ -100,7 +100,7 @@ class Voices:
         self.out.flush()
         self.err.flush()
 
-    def route(self, find: Callable[[], Speech | None]) -> None:
+    def route(self, find: Callable[[], OutputSink | None]) -> None:
         """Ask from now on whose code is speaking."""
         self.out.route = self.err.route = find
 
@@ -109,9 +109,9 @@ class Voices:
         self.err.after_fork()
 
 
-def _text(voice: Voice) -> io.TextIOWrapper:
+def _text(stream: StandardStream) -> io.TextIOWrapper:
     return io.TextIOWrapper(
-        voice,  # type: ignore[arg-type]
+        stream,  # type: ignore[arg-type]
         encoding="utf-8",
         errors="backslashreplace",
         newline="\n",

@@ -25,7 +25,7 @@ log = logging.getLogger("holdfast.worker")
 _CHUNK = 64 * 1024
 
 
-class Link:
+class SupervisorLink:
     """The socket to the supervisor. Any thread may send; one thread hears."""
 
     def __init__(self, descriptor: int) -> None:

@@ -11,18 +11,18 @@ from typing import Final
 
 from holdfast.core.lineage import running
 from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.stdio import Speech
-from holdfast.runtime.child.supervisor_link import Link
+from holdfast.runtime.child.stdio import OutputSink
+from holdfast.runtime.child.supervisor_link import SupervisorLink
 from holdfast.runtime.wire.messages import Said
 
 _HOLD: Final = 8192
 _PIECE: Final = 256 * 1024
 
 
-class TaskSpeech:
+class TaskOutput:
     """What one run says. Any thread that has its context may say something."""
 
-    def __init__(self, link: Link, slot: int) -> None:
+    def __init__(self, link: SupervisorLink, slot: int) -> None:
         self._link = link
         self._slot = slot
         self._held = bytearray()
@@ -47,7 +47,7 @@ class TaskSpeech:
             self._link.send(Said(self._slot, held[start : start + _PIECE]))
 
 
-def current_speech() -> Speech | None:
+def current_sink() -> OutputSink | None:
     """Where the words of the running code go; None: to the process's own output."""
     context = running.get()
-    return context.speech if isinstance(context, TaskContext) else None
+    return context.output_sink if isinstance(context, TaskContext) else None

@@ -34,7 +34,7 @@ import msgspec
 from holdfast.runtime import orphan_guard
 from holdfast.runtime.application import Application, manifest
 from holdfast.runtime.child.load_app import Unloadable, load
-from holdfast.runtime.child.stdio import Voices
+from holdfast.runtime.child.stdio import StandardStreams
 from holdfast.runtime.wire.framing import Reader, send
 from holdfast.runtime.wire.messages import (
     EXIT_BROKEN,
@@ -70,7 +70,7 @@ class Template:
         self._bell, self._rope = os.pipe()
         os.set_blocking(self._bell, False)
         os.set_blocking(self._rope, False)
-        self._voices = Voices()
+        self._streams = StandardStreams()
 
     def run(self) -> NoReturn:
         """Import the application, then make children until the supervisor is gone."""
@@ -162,7 +162,7 @@ class Template:
         self._say(Forked(fork.child, pid))
 
     def _make(self, fork: Fork, descriptors: Sequence[int], application: Application) -> int:
-        self._voices.flush()
+        self._streams.flush()
         if thread_count() > 1:
             return self._spawn(fork, descriptors)
         template = os.getpid()
@@ -178,7 +178,7 @@ class Template:
             self._sock.close()
             os.close(self._bell)
             os.close(self._rope)
-            seat.live(fork, descriptors, application, self._voices, template)
+            seat.live(fork, descriptors, application, self._streams, template)
         try:
             # The child does the same; whoever comes first, it is done before we go on.
             os.setpgid(pid, pid)
@@ -247,7 +247,7 @@ class Template:
     def _end(self, status: int = 0) -> NoReturn:
         for pid in self._children:
             orphan_guard.kill_group(pid)
-        self._voices.flush()
+        self._streams.flush()
         self._await_children(monotonic() + _LAST_PATIENCE)
         os._exit(status)
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from holdfast.runtime.child import hooks, stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.seat import Seat
-from holdfast.runtime.child.task_output import TaskSpeech, current_speech
+from holdfast.runtime.child.task_output import TaskOutput, current_sink
 from holdfast.runtime.child.task_run import Ended, Plan, Verdict, perform
 from holdfast.runtime.wire.messages import (
     EXIT_LEFT,
@@ -55,7 +55,7 @@ class ThreadChild:
 
     def run(self) -> int:
         """Run jobs until asked to leave."""
-        self._seat.voices.route(current_speech)
+        self._seat.streams.route(current_sink)
         self._seat.link.hear(self._heard)
         self._seat.greet()
         for lane in self._lanes:
@@ -154,17 +154,17 @@ class _Lane:
             seat.put_off(job)
             return
         begun_ns = monotonic_ns()
-        seat.board.begin(self._number, slot, begun_ns)
+        seat.page.begin(self._number, slot, begun_ns)
         context = TaskContext(seat, plan.definition, job, begun_ns)
-        speech = TaskSpeech(seat.link, slot) if plan.is_captured else None
-        context.speech = speech
+        output_sink = TaskOutput(seat.link, slot) if plan.is_captured else None
+        context.output_sink = output_sink
         verdict = self._run_code(plan, job, context)
         run_ns = monotonic_ns() - begun_ns
         seat.notes.settle(slot)
-        if speech is not None:
-            speech.settle()
+        if output_sink is not None:
+            output_sink.settle()
         seat.link.send(Done([verdict.outcome(slot, plan.limit, run_ns)]))
-        seat.board.end(self._number)
+        seat.page.end(self._number)
 
     def _run_code(self, plan: Plan, job: Job, context: TaskContext) -> Verdict:
         inside = contextvars.copy_context()

@@ -16,9 +16,9 @@ import logging
 from collections.abc import Callable
 from time import monotonic
 
-from holdfast.runtime.supervisor.children.pool import Crew
-from holdfast.runtime.supervisor.duties.time_limits import Watcher
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.children.pool import ChildPool
+from holdfast.runtime.supervisor.duties.time_limits import TimeLimits
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Withdraw
 
 log = logging.getLogger("holdfast.worker")
@@ -28,11 +28,16 @@ class Shutdown:
     """Advanced by `step` from the supervisor's own thread."""
 
     def __init__(
-        self, desk: Desk, crew: Crew, watcher: Watcher, *, announce: Callable[[], None]
+        self,
+        ledger: Ledger,
+        pool: ChildPool,
+        time_limits: TimeLimits,
+        *,
+        announce: Callable[[], None],
     ) -> None:
-        self._desk = desk
-        self._crew = crew
-        self._watcher = watcher
+        self._ledger = ledger
+        self._pool = pool
+        self._time_limits = time_limits
         self._announce = announce
         self._signals = 0
         self._begun_at: float | None = None
@@ -57,41 +62,41 @@ class Shutdown:
         if self._signals >= 3 and not self.forced:
             self.forced = True
             log.warning("stopping at once: children are killed")
-            with self._desk.lock:
-                self._crew.closing = True
-                self._crew.kill_all()
+            with self._ledger.lock:
+                self._pool.closing = True
+                self._pool.kill_all()
             return True
-        late = monotonic() - (self._begun_at or 0.0) >= self._desk.options.grace
+        late = monotonic() - (self._begun_at or 0.0) >= self._ledger.options.grace
         hurry = self._signals >= 2
         if (late or hurry) and not self._hurried:
             self._hurried = hurry
             self._apply_policies(hurry)
-        with self._desk.lock:
-            return self._desk.is_idle
+        with self._ledger.lock:
+            return self._ledger.is_idle
 
     def _begin(self) -> None:
         self._begun_at = monotonic()
-        with self._desk.lock:
-            self._desk.accepting = False
-            running, claimed = self._desk.counts()
-            for member in self._desk.members.values():
-                begun = {entry.slot for entry in member.board.begun()}
-                waiting = [s for s, a in member.hand.items() if s not in begun and a.started]
+        with self._ledger.lock:
+            self._ledger.accepting = False
+            running, claimed = self._ledger.counts()
+            for child in self._ledger.children.values():
+                begun = {entry.slot for entry in child.page.begun()}
+                waiting = [s for s, a in child.hand.items() if s not in begun and a.started]
                 if waiting:
-                    member.say(Withdraw(waiting))
-            self._desk.stir()
+                    child.say(Withdraw(waiting))
+            self._ledger.stir()
         log.info(
             "stopping: %d running task(s) have %g s to end, %d claimed one(s) go back; "
             "a second signal interrupts what runs",
             running,
-            self._desk.options.grace,
+            self._ledger.options.grace,
             claimed,
         )
         self._announce()
 
     def _apply_policies(self, hurry: bool) -> None:
-        with self._desk.lock:
-            running = list(self._desk.assignments.values())
+        with self._ledger.lock:
+            running = list(self._ledger.assignments.values())
         for assignment in running:
             if assignment.started and (hurry or assignment.policy.on_shutdown != "continue"):
-                self._watcher.doom(assignment, "shutdown")
+                self._time_limits.doom(assignment, "shutdown")

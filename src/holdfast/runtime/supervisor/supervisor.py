@@ -25,31 +25,31 @@ from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.options import QueueChoice, WorkerOptions
-from holdfast.runtime.supervisor.children.message_loop import Switchboard
-from holdfast.runtime.supervisor.children.pool import Crew
-from holdfast.runtime.supervisor.children.remote_hooks import Criers
-from holdfast.runtime.supervisor.children.stack_queries import Stacks
-from holdfast.runtime.supervisor.children.template_process import Template
+from holdfast.runtime.supervisor.children.message_loop import MessageLoop
+from holdfast.runtime.supervisor.children.pool import ChildPool
+from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
+from holdfast.runtime.supervisor.children.stack_queries import StackQueries
+from holdfast.runtime.supervisor.children.template_process import TemplateProcess
 from holdfast.runtime.supervisor.duties.claimer import Claimer
 from holdfast.runtime.supervisor.duties.dropper import Dropper
-from holdfast.runtime.supervisor.duties.evidence_recorder import Evidence
+from holdfast.runtime.supervisor.duties.evidence_recorder import EvidenceRecorder
 from holdfast.runtime.supervisor.duties.finisher import Finisher
-from holdfast.runtime.supervisor.duties.hint_listener import Ears
+from holdfast.runtime.supervisor.duties.hint_listener import HintListener
 from holdfast.runtime.supervisor.duties.janitor import Janitor
-from holdfast.runtime.supervisor.duties.lease_keeper import Keeper
+from holdfast.runtime.supervisor.duties.lease_keeper import LeaseKeeper
 from holdfast.runtime.supervisor.duties.maintenance import Maintenance
 from holdfast.runtime.supervisor.duties.reporter import Reporter
-from holdfast.runtime.supervisor.duties.request_poller import Wishes
-from holdfast.runtime.supervisor.duties.time_limits import Watcher
+from holdfast.runtime.supervisor.duties.request_poller import RequestPoller
+from holdfast.runtime.supervisor.duties.time_limits import TimeLimits
 from holdfast.runtime.supervisor.duty import Duty, Loop
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.relay.server import RelayDesk
+from holdfast.runtime.supervisor.relay.server import RelayServer
 from holdfast.runtime.supervisor.shutdown import Shutdown
 from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import Member, State
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import sources
-from holdfast.runtime.supervisor.wake_pipe import Bell
+from holdfast.runtime.supervisor.wake_pipe import WakePipe
 from holdfast.runtime.wire.messages import Kind, KnownTask, Manifest
 from holdfast.store.protocol import Store
 from holdfast.store.verbs.claims import known_name
@@ -62,7 +62,9 @@ _REST = 1.0
 _PROMPT = 1.0
 """Seconds that everything else waits for a first child."""
 _LAST_WORDS = 5.0
-_STOP_FIRST = frozenset({"claimer", "ears", "wishes", "janitor", "dropper", "reporter"})
+_STOP_FIRST = frozenset(
+    {"claimer", "hint_listener", "request_poller", "janitor", "dropper", "reporter"}
+)
 """Duties that no running task needs."""
 
 
@@ -71,7 +73,7 @@ class Supervisor:
 
     def __init__(
         self,
-        template: Template,
+        template: TemplateProcess,
         manifest: Manifest,
         store: Store,
         options: WorkerOptions,
@@ -85,13 +87,13 @@ class Supervisor:
         self._store = store
         self._ready = ready
         self._failure: tuple[str, BaseException] | None = None
-        self._stirred = Bell()
+        self._stirred = WakePipe()
         hostname = socket.gethostname()
         found = sources(_queues(options, manifest.tasks), manifest.tasks)
-        self.desk = Desk(options, manifest.tasks)
+        self.ledger = Ledger(options, manifest.tasks)
         self._outage = Outage(options.gap / 2)
-        self._evidence = Evidence(store, self.desk, self._outage)
-        self._ears = Ears(
+        self._evidence = EvidenceRecorder(store, self.ledger, self._outage)
+        self._hint_listener = HintListener(
             store,
             self._outage,
             poll=options.poll,
@@ -99,29 +101,29 @@ class Supervisor:
             paused=self._paused,
             ended=self._ended,
         )
-        self._relay = RelayDesk(store, follow_endings=self._ears.follow_endings)
-        self._stacks = Stacks()
-        self._criers = Criers(self.desk, manifest.hooks)
-        self._switchboard = Switchboard(
-            self.desk,
+        self._relay = RelayServer(store, follow_endings=self._hint_listener.follow_endings)
+        self._stack_queries = StackQueries()
+        self._remote_hooks = RemoteHooks(self.ledger, manifest.hooks)
+        self._message_loop = MessageLoop(
+            self.ledger,
             evidence=self._evidence,
             relay=self._relay,
-            stacked=self._stacks.answered,
-            told=self._criers.told,
+            stacked=self._stack_queries.answered,
+            told=self._remote_hooks.told,
             template_ended=self._template_ended,
         )
-        self._crew = Crew(
+        self._pool = ChildPool(
             template,
-            self.desk,
-            _crew_size(options, manifest.tasks),
-            joined=self._switchboard.joined,
-            stuck=self._switchboard.stuck,
+            self.ledger,
+            _pool_size(options, manifest.tasks),
+            joined=self._message_loop.joined,
+            stuck=self._message_loop.stuck,
         )
-        self._switchboard.attach(self._crew)
-        self._watcher = Watcher(self.desk, self._crew)
+        self._message_loop.attach(self._pool)
+        self._time_limits = TimeLimits(self.ledger, self._pool)
         self._claimer = Claimer(
             store,
-            self.desk,
+            self.ledger,
             found,
             self._outage,
             worker_id=self.worker_id,
@@ -129,7 +131,7 @@ class Supervisor:
         )
         self._reporter = Reporter(
             store,
-            self.desk,
+            self.ledger,
             self._outage,
             worker_id=self.worker_id,
             hostname=hostname,
@@ -138,31 +140,31 @@ class Supervisor:
             sources=found,
         )
         self._shutdown = Shutdown(
-            self.desk, self._crew, self._watcher, announce=self._reporter.farewell
+            self.ledger, self._pool, self._time_limits, announce=self._reporter.farewell
         )
         maintenance = Maintenance(
             store, options, self._outage, promoted=lambda: self._claimer.rung(frozenset())
         )
         self._maintenance = Loop(maintenance, self._failed)
-        keeper = Keeper(store, self.desk, self._outage, stop_code=self._lost)
-        self._watcher.judge = keeper.judge
+        lease_keeper = LeaseKeeper(store, self.ledger, self._outage, stop_code=self._lost)
+        self._time_limits.judge = lease_keeper.judge
         duties: list[Duty] = [
-            self._switchboard,
-            self._watcher,
+            self._message_loop,
+            self._time_limits,
             Finisher(
                 store,
-                self.desk,
+                self.ledger,
                 self._outage,
-                self._criers,
+                self._remote_hooks,
                 worker_id=self.worker_id,
                 kill=self._kill,
                 put_off=self._maintenance.wake,
             ),
-            keeper,
+            lease_keeper,
             self._evidence,
             self._claimer,
-            Wishes(store, self.desk, self._outage, stacks=self._stacks),
-            self._ears,
+            RequestPoller(store, self.ledger, self._outage, stack_queries=self._stack_queries),
+            self._hint_listener,
             self._reporter,
             Janitor(store, options, self._outage),
         ]
@@ -181,7 +183,7 @@ class Supervisor:
             self._store.settings.masked,
             ", ".join(self._queues) or "none",
             len(self.manifest.tasks),
-            _describe(self._crew_wanted()),
+            _describe(self._pool_wanted()),
         )
         self._ready()
         try:
@@ -196,21 +198,21 @@ class Supervisor:
 
     def _begin(self) -> None:
         """Start every thread; what a first task does not need does not keep it waiting."""
-        with self.desk.lock:
-            self._crew.fill()
+        with self.ledger.lock:
+            self._pool.fill()
         try:
             # While the first children are being made.
             self._reporter.register()
         except BaseException:
-            self._crew.end()
+            self._pool.end()
             raise
-        self._loops["switchboard"].start()
+        self._loops["message_loop"].start()
         prompt = self._await_child(_PROMPT)
         if prompt:
             self._open()
         self._maintenance.start()
         for name, loop in self._loops.items():
-            if name not in ("switchboard", "claimer"):
+            if name not in ("message_loop", "claimer"):
                 loop.start()
         if not prompt:
             self._await_child(inf)
@@ -219,17 +221,17 @@ class Supervisor:
     def _await_child(self, patience: float) -> bool:
         """Wait until a child can take a task, so that hooks of the worker have one to run in."""
         deadline = monotonic() + patience
-        with self.desk.lock:
-            while not self._shutdown.asked and self._failure is None and self._crew_wanted():
-                if any(m.state is State.READY for m in self.desk.members.values()):
+        with self.ledger.lock:
+            while not self._shutdown.asked and self._failure is None and self._pool_wanted():
+                if any(m.state is ChildState.READY for m in self.ledger.children.values()):
                     return True
                 if monotonic() >= deadline:
                     return False
-                self.desk.work.wait(_STEP)
+                self.ledger.work.wait(_STEP)
         return False
 
     def _open(self) -> None:
-        self._criers.worker("worker_started", _LAST_WORDS)
+        self._remote_hooks.worker("worker_started", _LAST_WORDS)
         self._loops["claimer"].start()
 
     def stop(self) -> None:
@@ -237,53 +239,53 @@ class Supervisor:
         self._shutdown.ask()
         self._stirred.ring()
 
-    def _crew_wanted(self) -> dict[Kind, tuple[int, int]]:
-        return _crew_size(self.options, self.manifest.tasks)
+    def _pool_wanted(self) -> dict[Kind, tuple[int, int]]:
+        return _pool_size(self.options, self.manifest.tasks)
 
     def _end(self) -> None:
         """Stop every thread, in the order in which they stop needing each other."""
-        with self.desk.lock:
-            self._crew.closing = True
-            self.desk.accepting = False
-            self.desk.stir()
+        with self.ledger.lock:
+            self._pool.closing = True
+            self.ledger.accepting = False
+            self.ledger.stir()
         first = [loop for name, loop in self._loops.items() if name in _STOP_FIRST]
         for loop in first:
             loop.stop()
         self._maintenance.stop()
-        self._ears.wake()
-        with self.desk.lock:
-            self.desk.stir()
+        self._hint_listener.wake()
+        with self.ledger.lock:
+            self.ledger.stir()
         deadline = monotonic() + _LAST_WORDS
         for loop in first:
             loop.join(max(0.0, deadline - monotonic()))
         self._loops["finisher"].stop()
-        with self.desk.lock:
-            self.desk.outcomes.notify_all()
+        with self.ledger.lock:
+            self.ledger.outcomes.notify_all()
         self._loops["finisher"].join(max(0.1, deadline - monotonic()))
         # One more tick writes the last lease row's end.
-        for name in ("keeper", "evidence", "watcher"):
+        for name in ("lease_keeper", "evidence", "time_limits"):
             self._loops[name].stop()
             self._loops[name].join(max(0.1, deadline - monotonic()))
         self._farewell()
-        self._criers.worker("worker_stopping", _LAST_WORDS)
-        self._loops["switchboard"].stop()
-        self._switchboard.wake()
-        self._loops["switchboard"].join(1.0)
-        self._crew.end()
+        self._remote_hooks.worker("worker_stopping", _LAST_WORDS)
+        self._loops["message_loop"].stop()
+        self._message_loop.wake()
+        self._loops["message_loop"].join(1.0)
+        self._pool.end()
         self._relay.close()
-        self._ears.close()
+        self._hint_listener.close()
         self._reporter.farewell()
         self._let_go()
 
     def _let_go(self) -> None:
         """Close everything: this process may live on, with other things to do."""
         if all(loop.join(0.1) for loop in (self._maintenance, *self._loops.values())):
-            self._switchboard.close()
+            self._message_loop.close()
             self._store.close()
 
     def _farewell(self) -> None:
-        with self.desk.lock:
-            spent, self.desk.spent = set(self.desk.spent), set()
+        with self.ledger.lock:
+            spent, self.ledger.spent = set(self.ledger.spent), set()
         if spent:
             from holdfast.store.verbs import leases
 
@@ -304,8 +306,8 @@ class Supervisor:
         return 0
 
     def _is_drained(self) -> bool:
-        with self.desk.lock:
-            return self.desk.is_idle and self._claimer.found_nothing
+        with self.ledger.lock:
+            return self.ledger.is_idle and self._claimer.found_nothing
 
     def _paused(self, queues: frozenset[str]) -> None:
         self._claimer.paused(queues)
@@ -317,16 +319,16 @@ class Supervisor:
         self._claimer.rung(queues)
         self._maintenance.wake()
 
-    def _kill(self, member: Member) -> None:
-        with self.desk.lock:
-            member.killed = True
-            self._crew.kill(member)
+    def _kill(self, child: ChildHandle) -> None:
+        with self.ledger.lock:
+            child.killed = True
+            self._pool.kill(child)
 
     def _lost(self, assignment: Assignment) -> None:
-        self._watcher.doom(assignment, "lost")
+        self._time_limits.doom(assignment, "lost")
 
     def _template_ended(self) -> None:
-        if not self._crew.closing:
+        if not self._pool.closing:
             self._failed("template", RuntimeError("the template process has ended"))
 
     def _failed(self, duty: str, error: BaseException) -> None:
@@ -341,7 +343,7 @@ def _queues(options: WorkerOptions, tasks: Sequence[KnownTask]) -> Sequence[Queu
     return [QueueChoice(name) for name in names] or [QueueChoice("default")]
 
 
-def _crew_size(options: WorkerOptions, tasks: Sequence[KnownTask]) -> dict[Kind, tuple[int, int]]:
+def _pool_size(options: WorkerOptions, tasks: Sequence[KnownTask]) -> dict[Kind, tuple[int, int]]:
     kinds = {task.kind for task in tasks}
     sizes: dict[Kind, tuple[int, int]] = {
         "process": (options.processes, 1),
@@ -351,8 +353,8 @@ def _crew_size(options: WorkerOptions, tasks: Sequence[KnownTask]) -> dict[Kind,
     return {kind: size for kind, size in sizes.items() if kind in kinds}
 
 
-def _describe(crew: dict[Kind, tuple[int, int]]) -> str:
+def _describe(pool: dict[Kind, tuple[int, int]]) -> str:
     words = []
-    for kind, (count, lanes) in crew.items():
+    for kind, (count, lanes) in pool.items():
         words.append(f"{count} process(es)" if kind == "process" else f"{lanes} {kind} lanes")
     return ", ".join(words) or "no children"

@@ -10,7 +10,7 @@ import os
 import select
 
 
-class Bell:
+class WakePipe:
     """Rung from anywhere; one thread waits."""
 
     def __init__(self) -> None:

@@ -75,7 +75,7 @@ class Broken(Message, frozen=True):
 
 
 class Fork(Message, frozen=True):
-    """Make a child; its descriptors come with this message (socket, board, output pipe)."""
+    """Make a child; its descriptors come with this message (socket, shared page, output pipe)."""
 
     child: int
     kind: Kind

@@ -38,7 +38,7 @@ class Begun(NamedTuple):
 
 
 def create(lanes: int) -> int:
-    """A descriptor of fresh memory for a board of so many lanes."""
+    """A descriptor of fresh memory for a shared page of so many lanes."""
     size = (_LANES_AT + lanes * _LANE) * _WORD
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("holdfast-board")
@@ -49,7 +49,7 @@ def create(lanes: int) -> int:
     return fd
 
 
-class Board:
+class SharedPage:
     """A view of the shared page; made on both sides from the same descriptor."""
 
     def __init__(self, fd: int, lanes: int) -> None:

@@ -18,7 +18,7 @@ from holdfast.store.op import Op, Row, Statement, Steps, reads
 from holdfast.store.protocol import Store
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
 
-__all__ = ["Foreign", "Home", "adopt", "whereabouts"]
+__all__ = ["AdoptedConnection", "Home", "adopt", "whereabouts"]
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Home(Protocol):
         ...
 
 
-class Foreign(Protocol):
+class AdoptedConnection(Protocol):
     """A caller's connection; each use finds out anew what is behind it."""
 
     def run(self, op: Op[T]) -> T: ...
@@ -70,17 +70,17 @@ def whereabouts() -> Steps[Row]:
     return row
 
 
-def adopt(connection: Any, home: Home) -> Foreign:
+def adopt(connection: Any, home: Home) -> AdoptedConnection:
     """Make ready to run operations on the caller's connection."""
     source = source_of(connection)
     if isinstance(source, AsyncSource):
-        return _AsyncForeign(source, home)
-    foreign = _SyncForeign(source, home)
+        return _AsyncAdopted(source, home)
+    foreign = _SyncAdopted(source, home)
     foreign.check()
     return foreign
 
 
-class _SyncForeign:
+class _SyncAdopted:
     def __init__(self, source: Source, home: Home) -> None:
         self._source = source
         self._home = home
@@ -126,7 +126,7 @@ class _SyncForeign:
         return run
 
 
-class _AsyncForeign:
+class _AsyncAdopted:
     def __init__(self, source: AsyncSource, home: Home) -> None:
         self._source = source
         self._home = home

@@ -39,7 +39,7 @@ from holdfast.store.sqlite.drivers.driver import Connection, load, warn_if_vulne
 from holdfast.store.sqlite.hints import doorbell
 from holdfast.store.sqlite.session import Session
 from holdfast.store.sqlite.turns import turnstile
-from holdfast.store.sqlite.turns.busy_wait import Patience
+from holdfast.store.sqlite.turns.busy_wait import BusyWait
 
 if TYPE_CHECKING:
     import sqlite3
@@ -123,7 +123,7 @@ class CallersConnection:
         return value
 
     def _begin(self) -> None:
-        patience = Patience(self._path, self._timeout)
+        patience = BusyWait(self._path, self._timeout)
         while not self._connection.begin_immediate():
             patience.wait()
 

@@ -31,7 +31,7 @@ from holdfast.store.sqlite.hints.listener import Listener
 from holdfast.store.sqlite.schema import SqliteSchema
 from holdfast.store.sqlite.session import Session
 from holdfast.store.sqlite.turns import turnstile
-from holdfast.store.sqlite.turns.busy_wait import Patience
+from holdfast.store.sqlite.turns.busy_wait import BusyWait
 
 T = TypeVar("T")
 
@@ -247,7 +247,7 @@ class SqliteStore:
         timeout = self._settings.lock_timeout
         self._turns.enter(timeout)
         try:
-            patience = Patience(self.path, timeout)
+            patience = BusyWait(self.path, timeout)
             while not self._is_open:
                 try:
                     self._adopt()
@@ -282,7 +282,7 @@ class SqliteStore:
 
     def _until_free(self, attempt: Callable[[], T | None]) -> T:
         """Try until no outsider is writing; they are waited for without a connection."""
-        patience: Patience | None = None
+        patience: BusyWait | None = None
         while True:
             try:
                 done = attempt()
@@ -290,7 +290,7 @@ class SqliteStore:
                 done = None
             if done is not None:
                 return done
-            patience = patience or Patience(self.path, self._settings.lock_timeout)
+            patience = patience or BusyWait(self.path, self._settings.lock_timeout)
             patience.wait()
 
     def _try_to_begin(self) -> Connection | None:

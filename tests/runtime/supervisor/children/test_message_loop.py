@@ -1,4 +1,4 @@
-"""What the switchboard does while others are at work on the same child."""
+"""What the message loop does while others are at work on the same child."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from holdfast.core.options.policy import Policy
-from holdfast.runtime.supervisor.children.message_loop import Switchboard
+from holdfast.runtime.supervisor.children.message_loop import MessageLoop
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.wire.messages import Done, Outcome
 from tests.runtime.supervisor.state.test_ledger import claimed
@@ -28,9 +28,9 @@ def hands() -> Iterator[Hands]:
 
 
 @pytest.fixture
-def switchboard(hands: Hands) -> Switchboard:
-    return Switchboard(
-        hands.desk,
+def message_loop(hands: Hands) -> MessageLoop:
+    return MessageLoop(
+        hands.ledger,
         evidence=NOBODY,
         relay=NOBODY,
         stacked=NOBODY,
@@ -51,32 +51,32 @@ def restless() -> Iterator[None]:
 def assignments(hands: Hands, number: int, policy: Policy) -> list[Assignment]:
     token = new_token()
     return [
-        Assignment(slot, claimed(slot, token), policy, hands.member, 10)
+        Assignment(slot, claimed(slot, token), policy, hands.child, 10)
         for slot in range(1, number + 1)
     ]
 
 
 @pytest.mark.usefixtures("restless")
 def test_outcomes_are_heard_while_the_claimer_fills_the_same_hand(
-    hands: Hands, switchboard: Switchboard
+    hands: Hands, message_loop: MessageLoop
 ) -> None:
     stop = threading.Event()
     given = assignments(hands, 200, Policy(capture_output=False))
 
     def give_and_take() -> None:
         while not stop.is_set():
-            with hands.desk.lock:
+            with hands.ledger.lock:
                 for assignment in given:
-                    hands.member.take(assignment, alone=False)
-            with hands.desk.lock:
+                    hands.child.take(assignment, alone=False)
+            with hands.ledger.lock:
                 for assignment in given:
-                    hands.member.drop(assignment.slot)
+                    hands.child.drop(assignment.slot)
 
     claimer = threading.Thread(target=give_and_take)
     claimer.start()
     try:
         for _ in range(3_000):
-            switchboard._pass_on(hands.member, Done([Outcome(99_999, "returned")]))
+            message_loop._pass_on(hands.child, Done([Outcome(99_999, "returned")]))
     finally:
         stop.set()
         claimer.join(30)
@@ -87,10 +87,10 @@ def test_a_child_knows_how_many_of_its_tasks_are_captured(hands: Hands) -> None:
         assignments(hands, 2, Policy(capture_output=captured)) for captured in (True, False)
     )
     for assignment in (kept[0], free[1]):
-        hands.member.take(assignment, alone=False)
-    assert hands.member.captured == 1
-    hands.member.drop(free[1].slot)
-    assert hands.member.captured == 1
-    hands.member.drop(kept[0].slot)
-    hands.member.drop(kept[0].slot)
-    assert hands.member.captured == 0
+        hands.child.take(assignment, alone=False)
+    assert hands.child.captured == 1
+    hands.child.drop(free[1].slot)
+    assert hands.child.captured == 1
+    hands.child.drop(kept[0].slot)
+    hands.child.drop(kept[0].slot)
+    assert hands.child.captured == 0

@@ -14,7 +14,7 @@ from holdfast.core.ending import Failed, Outcome, Returned
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import QueueChoice
-from holdfast.runtime.supervisor.children.remote_hooks import Criers
+from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
 from holdfast.runtime.supervisor.duties.claimer import Claimer
 from holdfast.runtime.supervisor.duties.finisher import Finisher
 from holdfast.runtime.supervisor.outage import Outage
@@ -33,7 +33,7 @@ def hands() -> Iterator[Hands]:
 
 def claimer(lab: Lab, hands: Hands) -> Claimer:
     found = sources([QueueChoice(QUEUE)], hands.known)
-    return Claimer(lab.store, hands.desk, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
+    return Claimer(lab.store, hands.ledger, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
 
 
 @on_each_engine
@@ -45,13 +45,13 @@ def test_it_is_begun_once_and_under_the_newer_claim(lab: Lab, hands: Hands) -> N
     lab.run(operate.resubmit([old.id]))
     claimer(lab, hands).tick()
     told = {job.id: job for job in hands.told()}
-    assert len(hands.member.hand) == len(hands.desk.assignments) == len(told) == 2
+    assert len(hands.child.hand) == len(hands.ledger.assignments) == len(told) == 2
     assert told[old.id].token != old.token
     assert told[old.id].attempt == lab.task(old.id).attempt == 1
     assert told[other.id].token == other.token
-    assert hands.desk.tokens == {other.token: 1, told[old.id].token: 1}
-    assert hands.desk.spent == {old.token}
-    assert not hands.desk.held
+    assert hands.ledger.tokens == {other.token: 1, told[old.id].token: 1}
+    assert hands.ledger.spent == {old.token}
+    assert not hands.ledger.held
     assert lab.statuses([old.id, other.id]) == [TaskStatus.RUNNING] * 2
 
 
@@ -62,8 +62,8 @@ def test_one_that_is_gone_and_not_claimed_again_is_forgotten(lab: Lab, hands: Ha
     lab.cancel(old.id)
     claimer(lab, hands).tick()
     assert hands.told() == []
-    assert hands.desk.is_idle
-    assert hands.desk.spent == {old.token}
+    assert hands.ledger.is_idle
+    assert hands.ledger.spent == {old.token}
 
 
 @on_each_engine
@@ -80,15 +80,15 @@ def test_the_ends_of_both_claims_are_written_in_one_go(
         hands.ended(task, outcome)
     Finisher(
         lab.store,
-        hands.desk,
+        hands.ledger,
         Outage(1.0),
-        Criers(hands.desk, []),
+        RemoteHooks(hands.ledger, []),
         worker_id=WORKER,
-        kill=lambda member: None,
+        kill=lambda child: None,
         put_off=lambda: None,
     ).tick()
     assert [lab.task(task.id).result for task in (new, neighbour)] == ["7", "8"]
     assert [row.outcome for row in lab.attempts(new.id)] == ["FAILED", "COMPLETED"]
-    assert hands.desk.is_idle
-    assert hands.desk.spent == {old.token, new.token, neighbour.token}
+    assert hands.ledger.is_idle
+    assert hands.ledger.spent == {old.token, new.token, neighbour.token}
     assert caplog.text.count("its lease was lost") == 1

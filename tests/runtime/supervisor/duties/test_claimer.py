@@ -16,7 +16,7 @@ from holdfast.runtime.options import QueueChoice
 from holdfast.runtime.supervisor.duties.claimer import Claimer
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
-from holdfast.runtime.supervisor.state.child_handle import State
+from holdfast.runtime.supervisor.state.child_handle import ChildState
 from holdfast.runtime.supervisor.state.costs import MOST_TASKS, SHORT_US, WINDOW_US
 from holdfast.runtime.supervisor.state.queue_source import sources
 from holdfast.runtime.wire.messages import Kind, KnownTask
@@ -40,16 +40,16 @@ class Bench:
 
     def __init__(self, lab: Lab, undo: ExitStack, kind: Kind) -> None:
         self.hands = Hands(undo, kind)
-        self.desk = self.hands.desk
+        self.ledger = self.hands.ledger
         choices = [QueueChoice(QUEUE), QueueChoice(BEHIND)]
         self.source, _ = found = sources(choices, self.hands.known)
         self.claimer = Claimer(
-            lab.store, self.desk, found, Outage(1.0), worker_id=WORKER, hostname=HOST
+            lab.store, self.ledger, found, Outage(1.0), worker_id=WORKER, hostname=HOST
         )
 
     def turn(self) -> bool:
         """Whether there is something to do; it is done."""
-        with self.desk.lock:
+        with self.ledger.lock:
             plan = self.claimer._plan()
         if plan is not None:
             self.claimer._turn(plan)
@@ -57,17 +57,17 @@ class Bench:
 
     def end_all(self) -> None:
         """Whatever runs has returned."""
-        with self.desk.lock:
-            self.desk.ended(
-                *(Finished(run, Returned("1")) for run in [*self.desk.assignments.values()])
+        with self.ledger.lock:
+            self.ledger.ended(
+                *(Finished(run, Returned("1")) for run in [*self.ledger.assignments.values()])
             )
 
 
 def deep(lab: Lab, undo: ExitStack, run_us: int) -> Bench:
     """A process child, and a queue with more than was wanted so far, of tasks that take so long."""
     bench = Bench(lab, undo, "process")
-    bench.desk.costs.learn(TASK, [run_us] * 1_000)
-    bench.desk.claimed([lab.claimed()])
+    bench.ledger.costs.learn(TASK, [run_us] * 1_000)
+    bench.ledger.claimed([lab.claimed()])
     lab.send_many(2 * MOST_TASKS)
     bench.source.is_deep = True
     return bench
@@ -90,7 +90,7 @@ def test_no_more_than_the_lanes_of_a_child_are_claimed(lab: Lab, undo: ExitStack
     for _ in range(3):
         bench.claimer.tick()
         assert [job.attempt for job in bench.hands.told()] == [1] * LANES
-        assert not bench.desk.held
+        assert not bench.ledger.held
         bench.end_all()
 
 
@@ -99,10 +99,10 @@ def test_what_was_claimed_of_a_paused_queue_is_not_started(lab: Lab, undo: ExitS
     bench = Bench(lab, undo, "thread")
     bench.hands.hold(lab.claimed())
     bench.claimer.paused(frozenset({QUEUE}))
-    with bench.desk.lock:
-        assert bench.desk.fit_held() == []
+    with bench.ledger.lock:
+        assert bench.ledger.fit_held() == []
     bench.claimer.tick()
-    assert not bench.desk.held
+    assert not bench.ledger.held
 
 
 @on_each_engine
@@ -113,11 +113,11 @@ def test_under_load_one_batch_is_started_and_the_next_is_claimed(lab: Lab, undo:
     bench = deep(lab, undo, cost)
     bench.claimer.tick()
     assert len(bench.hands.told()) == window
-    assert [lab.status(task.id) for task, _ in bench.desk.held] == [TaskStatus.CLAIMED] * window
+    assert [lab.status(task.id) for task, _ in bench.ledger.held] == [TaskStatus.CLAIMED] * window
     bench.end_all()
     bench.claimer.tick()
     assert len(bench.hands.told()) == window
-    assert len(bench.desk.held) == window
+    assert len(bench.ledger.held) == window
 
 
 @on_each_engine
@@ -127,14 +127,14 @@ def test_short_tasks_are_claimed_for_a_child_and_so_started(lab: Lab, undo: Exit
     jobs = bench.hands.told()
     assert len(jobs) == MOST_TASKS
     assert {job.attempt for job in jobs} == {1}
-    assert not bench.desk.held
+    assert not bench.ledger.held
     for job in (jobs[0], jobs[-1]):
         task = lab.task(job.id)
         assert (task.status, task.attempt) == (TaskStatus.RUNNING, 1)
         assert (task.worker_hostname, task.worker_pid) == (HOST, PID)
-        assert task.worker_process_name == bench.hands.member.name
+        assert task.worker_process_name == bench.hands.child.name
     # The window is full, so nothing is claimed before some of it has ended.
-    assert bench.desk.due_window() is None
+    assert bench.ledger.due_window() is None
     assert not bench.turn()
     bench.end_all()
     bench.claimer.tick()
@@ -156,7 +156,7 @@ def test_what_is_held_comes_before_what_is_claimed_for_a_child(lab: Lab, undo: E
     bench = deep(lab, undo, 10)
     (held,) = lab.claim(1).tasks
     bench.hands.hold(held)
-    assert bench.desk.due_window() is None
+    assert bench.ledger.due_window() is None
     bench.claimer.tick()
     assert [job.id for job in bench.hands.told()] == [held.id]
     bench.claimer.tick()
@@ -165,10 +165,10 @@ def test_what_is_held_comes_before_what_is_claimed_for_a_child(lab: Lab, undo: E
 
 def went_back(bench: Bench, lab: Lab) -> set[bytes]:
     """The ids of what is to go back; no child has heard of it."""
-    runs = [done.assignment for done in bench.desk.finished if isinstance(done.outcome, NotBegun)]
+    runs = [done.assignment for done in bench.ledger.finished if isinstance(done.outcome, NotBegun)]
     ids = {run.task.id for run in runs}
     assert not ids & {job.id for job in bench.hands.told()}
-    assert not ids & {run.task.id for run in bench.hands.member.hand.values()}
+    assert not ids & {run.task.id for run in bench.hands.child.hand.values()}
     assert {lab.status(id) for id in ids} <= {TaskStatus.RUNNING}
     return ids
 
@@ -183,7 +183,7 @@ def test_a_task_that_must_be_alone_goes_back_and_is_claimed_as_such(
     lab.release(loner)
     bench.claimer.tick()
     assert went_back(bench, lab) == {loner.id}
-    assert len(bench.hands.member.hand) == MOST_TASKS - 1
+    assert len(bench.hands.child.hand) == MOST_TASKS - 1
     assert not bench.source.may_share(monotonic())
 
 
@@ -203,18 +203,18 @@ def test_a_window_comes_back_when_its_child_cannot_take_it_any_more(
 ) -> None:
     long = lab.running()
     bench = deep(lab, undo, 10)
-    with bench.desk.lock:
+    with bench.ledger.lock:
         plan = bench.claimer._plan()
     assert plan is not None
     if why == "slow":
-        bench.hands.member.slow = True
-        bench.hands.member.take(Assignment(0, long, Policy(), bench.hands.member, 0), False)
+        bench.hands.child.slow = True
+        bench.hands.child.take(Assignment(0, long, Policy(), bench.hands.child, 0), False)
     if why == "leaving":
-        bench.hands.member.state = State.LEAVING
-    bench.desk.accepting = why != "stopping"
+        bench.hands.child.state = ChildState.LEAVING
+    bench.ledger.accepting = why != "stopping"
     bench.claimer._turn(plan)
     assert len(went_back(bench, lab)) == MOST_TASKS
-    assert not bench.desk.is_idle
+    assert not bench.ledger.is_idle
     assert bench.source.may_share(monotonic())
 
 
@@ -234,28 +234,28 @@ def test_a_worker_is_not_idle_while_it_claims(lab: Lab, undo: ExitStack) -> None
     run = lab.store.run
 
     def watched(op: Op[Any]) -> Any:
-        seen.append(bench.desk.is_idle)
+        seen.append(bench.ledger.is_idle)
         return run(op)
 
     undo.callback(setattr, lab.store, "run", run)
     lab.store.run = watched  # type: ignore[method-assign]
     bench.claimer.tick()
     assert set(seen) == {False}
-    assert bench.desk.is_idle
+    assert bench.ledger.is_idle
 
 
 def test_what_went_back_is_looked_for(undo: ExitStack) -> None:
     """The hint that tells of it may come late, and a worker that stops when it is idle is quick."""
     hands = Hands(undo, "process")
     found = sources([QueueChoice(QUEUE)], hands.known)
-    claimer = Claimer(NOBODY, hands.desk, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
+    claimer = Claimer(NOBODY, hands.ledger, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
     now = monotonic()
     found[0].position(now)
     found[0].short(None, now)
     before = claimer.found_nothing
-    hands.desk.came_back.add(QUEUE)
+    hands.ledger.came_back.add(QUEUE)
     assert (before, claimer.found_nothing) == (True, False)
-    with hands.desk.lock:
+    with hands.ledger.lock:
         claimer._poll_at = now + 60
         assert claimer._plan() is not None
-    assert not hands.desk.came_back
+    assert not hands.ledger.came_back

@@ -10,7 +10,7 @@ import pytest
 from holdfast.core.ending import Returned
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.status import TaskStatus
-from holdfast.runtime.supervisor.duties.lease_keeper import Keeper
+from holdfast.runtime.supervisor.duties.lease_keeper import LeaseKeeper
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from tests.support.hands import Hands
@@ -27,7 +27,7 @@ def keep(lab: Lab, hands: Hands) -> list[Assignment]:
     """Renew and look around, three times; whose code was stopped."""
     stopped: list[Assignment] = []
     outage = Outage(1.0)
-    keeper = Keeper(lab.store, hands.desk, outage, stop_code=stopped.append)
+    keeper = LeaseKeeper(lab.store, hands.ledger, outage, stop_code=stopped.append)
     for _ in range(3):
         # While the store is thought to be away, every tick renews.
         outage.noted(StoreUnavailable("away"))
@@ -41,7 +41,7 @@ def test_what_is_being_written_is_ours(lab: Lab, hands: Hands) -> None:
     held, ended, written = lab.claimed(), lab.running(), lab.running()
     hands.hold(held)
     hands.ended(written, Returned("1"))
-    hands.desk.writing = [hands.desk.finished.pop()]
+    hands.ledger.writing = [hands.ledger.finished.pop()]
     hands.ended(ended, Returned("2"))
     assert keep(lab, hands) == []
     assert lab.statuses([held.id, ended.id, written.id]) == [
@@ -57,7 +57,7 @@ def test_what_nobody_here_knows_is_given_back(
 ) -> None:
     unknown, held = lab.claimed(), lab.claimed()
     hands.hold(held)
-    hands.desk.claimed([unknown])
+    hands.ledger.claimed([unknown])
     assert keep(lab, hands) == []
     assert lab.statuses([unknown.id, held.id]) == [TaskStatus.PENDING, TaskStatus.CLAIMED]
     assert "1 task(s) are ours but unknown here" in caplog.text

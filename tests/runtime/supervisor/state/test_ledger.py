@@ -1,10 +1,10 @@
-"""What the desk makes of claims."""
+"""What the ledger makes of claims."""
 
 from __future__ import annotations
 
 from holdfast.core.records import ClaimedTask
 from holdfast.runtime.options import WorkerOptions
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from tests.support.verbs import new_token
 
 
@@ -17,15 +17,15 @@ def claimed(key: int, token: bytes) -> ClaimedTask:
 
 def test_a_task_that_is_claimed_again_is_held_once() -> None:
     """It was taken from us, and we have not heard of it yet; the rest of its lease is ours."""
-    desk, old, new = Desk(WorkerOptions(), []), new_token(), new_token()
+    ledger, old, new = Ledger(WorkerOptions(), []), new_token(), new_token()
     before = [claimed(key, old) for key in (1, 2, 3)]
-    with desk.lock:
-        desk.claimed(before)
-        desk.hold(before)
-        desk.claimed([claimed(2, new)])
-        desk.hold([claimed(2, new)])
-    assert [(task.key, task.token) for task, _ in desk.held] == [(1, old), (3, old), (2, new)]
-    assert desk.tokens == {old: 2, new: 1}
-    desk.claimed([claimed(1, new), claimed(3, new)])
-    assert set(desk.tokens) == {new}
-    assert desk.spent == {old}
+    with ledger.lock:
+        ledger.claimed(before)
+        ledger.hold(before)
+        ledger.claimed([claimed(2, new)])
+        ledger.hold([claimed(2, new)])
+    assert [(task.key, task.token) for task, _ in ledger.held] == [(1, old), (3, old), (2, new)]
+    assert ledger.tokens == {old: 2, new: 1}
+    ledger.claimed([claimed(1, new), claimed(3, new)])
+    assert set(ledger.tokens) == {new}
+    assert ledger.spent == {old}

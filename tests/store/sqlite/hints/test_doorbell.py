@@ -35,25 +35,25 @@ def any_store(
 
 
 def test_a_ring_in_the_same_process(any_store: SqliteStore) -> None:
-    with any_store.listen(Channel.READY) as ears:
+    with any_store.listen(Channel.READY) as hints:
         any_store.hint(Channel.READY, ["images", "mail"])
 
-        assert ears.wait(5) == {"images", "mail"}
+        assert hints.wait(5) == {"images", "mail"}
 
 
 def test_a_commit_rings(any_store: SqliteStore) -> None:
-    with any_store.listen(Channel.READY) as ears:
+    with any_store.listen(Channel.READY) as hints:
         any_store.run(verbs.put_and_ring("x", "images"))
 
-        assert ears.wait(5) == {"images"}
+        assert hints.wait(5) == {"images"}
 
 
 def test_a_rollback_does_not(any_store: SqliteStore) -> None:
-    with any_store.listen(Channel.READY) as ears:
+    with any_store.listen(Channel.READY) as hints:
         with pytest.raises(Exception, match="not_empty"):
             any_store.run(verbs.put_and_ring("", "images"))
 
-        assert ears.wait(0) == set()
+        assert hints.wait(0) == set()
 
 
 def test_only_the_channel_that_was_asked_for(any_store: SqliteStore) -> None:
@@ -67,28 +67,28 @@ def test_only_the_channel_that_was_asked_for(any_store: SqliteStore) -> None:
 
 
 def test_one_listener_for_two_channels(any_store: SqliteStore) -> None:
-    with any_store.listen(Channel.READY, Channel.DONE) as ears:
+    with any_store.listen(Channel.READY, Channel.DONE) as hints:
         any_store.hint(Channel.READY, ["q"])
-        assert ears.wait(5) == {"q"}
+        assert hints.wait(5) == {"q"}
         any_store.hint(Channel.DONE)
-        assert ears.wait(5) == {""}
+        assert hints.wait(5) == {""}
 
 
 def test_a_wait_ends_after_its_time(any_store: SqliteStore) -> None:
-    with any_store.listen(Channel.READY) as ears:
+    with any_store.listen(Channel.READY) as hints:
         began = time.monotonic()
-        assert ears.wait(0.25) == set()
+        assert hints.wait(0.25) == set()
 
         assert 0.2 < time.monotonic() - began < 2
 
 
 def test_a_wait_can_be_ended_by_another_thread(any_store: SqliteStore) -> None:
-    with any_store.listen(Channel.READY) as ears:
+    with any_store.listen(Channel.READY) as hints:
         heard: list[frozenset[str]] = []
-        thread = threading.Thread(target=lambda: heard.append(ears.wait(30)))
+        thread = threading.Thread(target=lambda: heard.append(hints.wait(30)))
         thread.start()
 
-        ears.wake()
+        hints.wake()
         thread.join(10)
 
     assert heard == [frozenset()]
@@ -97,47 +97,47 @@ def test_a_wait_can_be_ended_by_another_thread(any_store: SqliteStore) -> None:
 def test_it_can_be_selected_on(any_store: SqliteStore) -> None:
     import select
 
-    with any_store.listen(Channel.READY) as ears:
-        assert select.select([ears], [], [], 0)[0] == []
+    with any_store.listen(Channel.READY) as hints:
+        assert select.select([hints], [], [], 0)[0] == []
         any_store.hint(Channel.READY, ["q"])
-        assert select.select([ears], [], [], 5)[0] == [ears]
+        assert select.select([hints], [], [], 5)[0] == [hints]
 
 
 def test_closing_ends_a_wait_and_removes_the_socket(store: SqliteStore) -> None:
-    ears = store.listen(Channel.READY)
+    hints = store.listen(Channel.READY)
     assert len(bells(store)) == 1
-    thread = threading.Thread(target=lambda: ears.wait(30))
+    thread = threading.Thread(target=lambda: hints.wait(30))
     thread.start()
 
-    ears.close()
+    hints.close()
     thread.join(10)
 
     assert not thread.is_alive()
     assert bells(store) == []
-    ears.close()
-    ears.wake()
+    hints.close()
+    hints.wake()
 
 
 def test_a_ring_from_another_process(store: SqliteStore, start: Start) -> None:
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         child = start("put_and_ring", store.path, "images")
         assert child.hear() == "ready"
         child.tell("go")
 
-        until(lambda: "images" in ears.wait(5))
+        until(lambda: "images" in hints.wait(5))
 
 
 def test_a_commit_that_rings_no_bell_is_noticed(store: SqliteStore, start: Start) -> None:
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         child = start("hold_transaction", store.path)
         assert child.hear() == "in"
-        assert ears.wait(0.3) == set()
+        assert hints.wait(0.3) == set()
         child.tell()
         assert child.hear() == "out"
         # Nothing was written; now something is.
         assert start("put", store.path, "sqlite3", "x").hear() == "done"
 
-        assert ears.wait(5) == {""}
+        assert hints.wait(5) == {""}
 
 
 def test_the_socket_of_a_dead_listener_is_removed(store: SqliteStore, start: Start) -> None:
@@ -157,20 +157,20 @@ def test_the_socket_of_a_dead_listener_is_removed(store: SqliteStore, start: Sta
 def test_a_new_listener_is_found_at_once(store: SqliteStore) -> None:
     # The directory's time stamp may not tell two changes within a few milliseconds apart.
     for _ in range(30):
-        with store.listen(Channel.READY) as ears:
+        with store.listen(Channel.READY) as hints:
             store.hint(Channel.READY, ["q"])
-            assert ears.wait(0) == {"q"}
+            assert hints.wait(0) == {"q"}
 
 
 def test_nobody_is_blocked_by_a_listener_that_sleeps(store: SqliteStore) -> None:
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         began = time.monotonic()
         for number in range(1_000):
             store.hint(Channel.READY, [f"q{number}"])
         assert time.monotonic() - began < 5
 
         # Not all were taken in, so it is told that anything may have happened.
-        assert listener.ANYTHING in ears.wait(5)
+        assert listener.ANYTHING in hints.wait(5)
 
 
 def test_ringing_never_raises(store: SqliteStore) -> None:
@@ -209,15 +209,15 @@ def test_a_closed_directory_is_not_tried_at_every_commit(
     monkeypatch.undo()
 
     # Somebody has seen to it.
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         store.hint(Channel.READY, ["q"])
-        assert "q" in ears.wait(5)
+        assert "q" in hints.wait(5)
 
 
 def test_a_directory_that_is_closed_while_it_is_known(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
 
         def refuse(_: Path) -> Iterator[Path]:
             raise PermissionError
@@ -225,19 +225,19 @@ def test_a_directory_that_is_closed_while_it_is_known(
         with monkeypatch.context() as closed:
             closed.setattr(Path, "iterdir", refuse)
             store.hint(Channel.READY, ["unheard"])
-        until(lambda: _heard(store, ears))
+        until(lambda: _heard(store, hints))
 
 
-def _heard(store: SqliteStore, ears: listener.Listener) -> bool:
+def _heard(store: SqliteStore, hints: listener.Listener) -> bool:
     store.hint(Channel.READY, ["q"])
-    return "q" in ears.wait(0.01)
+    return "q" in hints.wait(0.01)
 
 
 def test_many_queues_are_just_anything(store: SqliteStore) -> None:
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         store.hint(Channel.READY, [f"queue-{number}" for number in range(1_000)])
 
-        assert ears.wait(5) == {""}
+        assert hints.wait(5) == {""}
 
 
 def test_a_path_too_long_for_an_address(
@@ -247,14 +247,14 @@ def test_a_path_too_long_for_an_address(
     deep.mkdir(parents=True)
     store = make_store(deep / "tasks.db")
     store.run(verbs.make())
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         assert len(bells(store)) == 1
         store.hint(Channel.READY, ["q"])
-        assert ears.wait(0) == {"q"}
+        assert hints.wait(0) == {"q"}
         child = start("put_and_ring", store.path, "images")
         assert child.hear() == "ready"
         child.tell("go")
-        until(lambda: "images" in ears.wait(5))
+        until(lambda: "images" in hints.wait(5))
     assert bells(store) == []
 
 
@@ -276,50 +276,50 @@ def test_those_who_may_write_may_ring(
 def test_two_stores_of_a_process_ring_each_other(make_store: MakeStore) -> None:
     first, second = make_store(), make_store()
     first.run(verbs.make())
-    with first.listen(Channel.READY) as ears:
+    with first.listen(Channel.READY) as hints:
         second.hint(Channel.READY, ["q"])
-        assert ears.wait(5) == {"q"}
+        assert hints.wait(5) == {"q"}
 
 
 def test_a_listener_outlives_a_store_that_is_unavailable(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.store.sqlite.connections._LOOK_SECONDS", 0.0)
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         moved = Path(f"{store.path}.away")
         Path(store.path).rename(moved)
-        assert ears.wait(0.3) == set()
+        assert hints.wait(0.3) == set()
         moved.rename(store.path)
         store.hint(Channel.READY, ["q"])
-        assert "q" in ears.wait(5)
+        assert "q" in hints.wait(5)
 
 
 def test_many_commits_are_heard_once(store: SqliteStore) -> None:
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         for _ in range(50):
             store.run(verbs.put("x"))
 
-        assert ears.wait(0) == {""}
-        assert ears.wait(0) == set()
+        assert hints.wait(0) == {""}
+        assert hints.wait(0) == set()
 
 
 def test_idle_listening_costs_next_to_nothing(store: SqliteStore) -> None:
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         before = time.process_time()
-        ears.wait(1.0)
+        hints.wait(1.0)
 
         assert time.process_time() - before < 0.05
 
 
 @pytest.mark.alone
 def test_how_fast_it_is(store: SqliteStore, start: Start) -> None:
-    with store.listen(Channel.READY) as ears:
+    with store.listen(Channel.READY) as hints:
         child = start("put_and_ring", store.path, "q")
         assert child.hear() == "ready"
         late = []
         for _ in range(200):
             child.tell("go")
-            while not ears.wait(5):
+            while not hints.wait(5):
                 pass
             heard_at = time.monotonic()
             late.append(heard_at - float(child.hear()))

@@ -5,12 +5,12 @@ import threading
 import pytest
 
 from holdfast.core.errors import StoreError
-from holdfast.store.sqlite.turns.fair_lock import Line
+from holdfast.store.sqlite.turns.fair_lock import FairLock
 from tests.support.deadline import until
 
 
 def test_it_is_granted_in_the_order_of_asking() -> None:
-    line = Line()
+    line = FairLock()
     order: list[int] = []
     assert line.acquire(1)
     threads = []
@@ -34,7 +34,7 @@ def test_it_is_granted_in_the_order_of_asking() -> None:
 
 
 def test_somebody_who_gave_up_is_passed_over() -> None:
-    line = Line()
+    line = FairLock()
     got: list[str] = []
     line.acquire(1)
 
@@ -57,7 +57,7 @@ def test_somebody_who_gave_up_is_passed_over() -> None:
 
 
 def test_a_thread_does_not_wait_for_itself() -> None:
-    line = Line()
+    line = FairLock()
     line.acquire(1)
 
     with pytest.raises(StoreError, match="signal handler"):
@@ -68,7 +68,7 @@ def test_a_thread_does_not_wait_for_itself() -> None:
 
 
 def test_it_is_exclusive() -> None:
-    line = Line()
+    line = FairLock()
     inside = 0
     most = 0
 

@@ -268,7 +268,7 @@ def test_interrupted_anywhere_no_turn_is_kept(
             turns.leave()
         except Interrupted:
             # Either it was not entered, or it was and is left now.
-            if turns._line._owner is not None:
+            if turns._fair_lock._owner is not None:
                 turns.leave()
 
     assert start("hold_turn", turns.path).hear() == "in"

@@ -1,7 +1,7 @@
-"""The switchboard: one thread that hears the template and all children.
+"""The message loop: one thread that hears the template and all children.
 
 Owns the reading of every socket and pipe. It decides nothing: a message is passed to whom
-it concerns, under the desk's lock. A death is told by the template, after the child was
+it concerns, under the ledger's lock. A death is told by the template, after the child was
 reaped; before that, everything the child had still said is read.
 """
 
@@ -30,11 +30,11 @@ from holdfast.core.outcome import (
 )
 from holdfast.core.payload.failure import decode_error
 from holdfast.core.records import Usage
-from holdfast.runtime.supervisor.children.pool import Crew
+from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
-from holdfast.runtime.supervisor.state.child_handle import Member, State
-from holdfast.runtime.supervisor.state.ledger import Desk
-from holdfast.runtime.supervisor.wake_pipe import Bell
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.wake_pipe import WakePipe
 from holdfast.runtime.wire import messages
 from holdfast.runtime.wire.messages import Why
 from holdfast.store.verbs.evidence import LogPart, TaskNote
@@ -49,29 +49,29 @@ _REST = 0.05
 class Evidence(Protocol):
     """Where output and notes of running tasks go."""
 
-    def printed(self, member: Member, data: bytes) -> bool: ...
+    def printed(self, child: ChildHandle, data: bytes) -> bool: ...
     def said(self, assignment: Assignment, data: bytes) -> None: ...
     def noted(self, assignment: Assignment, note: messages.Note) -> None: ...
     def close(self, assignment: Assignment) -> tuple[TaskNote | None, LogPart | None]: ...
-    def gone(self, member: Member) -> None: ...
+    def gone(self, child: ChildHandle) -> None: ...
 
 
 class Relay(Protocol):
     """Who answers what code asks of the store."""
 
-    def asked(self, member: Member, question: messages.Ask) -> None: ...
-    def listens(self, member: Member, message: messages.Listen) -> None: ...
-    def gone(self, member: Member) -> None: ...
+    def asked(self, child: ChildHandle, question: messages.Ask) -> None: ...
+    def listens(self, child: ChildHandle, message: messages.Listen) -> None: ...
+    def gone(self, child: ChildHandle) -> None: ...
 
 
-class Switchboard:
+class MessageLoop:
     """A duty with a thread of its own: `tick` waits for something to read."""
 
-    name = "switchboard"
+    name = "message_loop"
 
     def __init__(
         self,
-        desk: Desk,
+        ledger: Ledger,
         *,
         evidence: Evidence,
         relay: Relay,
@@ -79,114 +79,114 @@ class Switchboard:
         told: Callable[[messages.Told], None],
         template_ended: Callable[[], None],
     ) -> None:
-        self._desk = desk
+        self._ledger = ledger
         self._evidence = evidence
         self._relay = relay
         self._stacked = stacked
         self._told = told
         self._template_ended = template_ended
         self._selector = selectors.DefaultSelector()
-        self._bell = Bell()
-        self._selector.register(self._bell, selectors.EVENT_READ, None)
-        self._unflushed: set[Member] = set()
-        self._newcomers: list[Member] = []
-        self._resting: dict[Member, float] = {}
-        self.crew: Crew
+        self._wake_pipe = WakePipe()
+        self._selector.register(self._wake_pipe, selectors.EVENT_READ, None)
+        self._unflushed: set[ChildHandle] = set()
+        self._newcomers: list[ChildHandle] = []
+        self._resting: dict[ChildHandle, float] = {}
+        self.pool: ChildPool
 
-    def attach(self, crew: Crew) -> None:
+    def attach(self, pool: ChildPool) -> None:
         """Begin to hear the template."""
-        self.crew = crew
-        crew.template.sock.setblocking(False)
-        self._selector.register(crew.template.sock, selectors.EVENT_READ, "template")
+        self.pool = pool
+        pool.template.sock.setblocking(False)
+        self._selector.register(pool.template.sock, selectors.EVENT_READ, "template")
 
     def detach(self) -> None:
         """Stop hearing a template that is gone."""
         try:
-            self._selector.unregister(self.crew.template.sock)
+            self._selector.unregister(self.pool.template.sock)
         except (KeyError, ValueError):
             pass
 
     def close(self) -> None:
         """Let go of every socket and pipe; nothing may be heard or said any more."""
         self._selector.close()
-        for member in self._desk.members.values():
-            os.close(member.output)
-            member.close()
+        for child in self._ledger.children.values():
+            os.close(child.output)
+            child.close()
 
-    def joined(self, member: Member) -> None:
+    def joined(self, child: ChildHandle) -> None:
         """A child was made (any thread)."""
-        self._newcomers.append(member)
+        self._newcomers.append(child)
         self.wake()
 
-    def stuck(self, member: Member) -> None:
+    def stuck(self, child: ChildHandle) -> None:
         """A child's socket is full (any thread): send the rest when it is not."""
-        self._unflushed.add(member)
+        self._unflushed.add(child)
         self.wake()
 
     def wake(self) -> None:
         """End the wait of `tick` (any thread)."""
-        self._bell.ring()
+        self._wake_pipe.ring()
 
     def tick(self) -> float:
         """Wait for something to read, and read it."""
         for key, _ in self._selector.select(self._wake_resting()):
             if key.data is None:
-                self._bell.hush()
+                self._wake_pipe.hush()
             elif key.data == "template":
                 self._hear_template()
             else:
-                member, what = key.data
+                child, what = key.data
                 if what == "socket":
-                    self._hear(member)
+                    self._hear(child)
                 else:
-                    self._read_output(member)
+                    self._read_output(child)
         self._welcome()
         self._flush()
         return 0.0
 
-    def _rest(self, member: Member) -> None:
+    def _rest(self, child: ChildHandle) -> None:
         """Do not listen to a pipe for a while that holds markers only.
 
         Each short task writes one; to be woken for every one would cost more than the task.
         """
-        if member not in self._resting and member.state is not State.DEAD:
-            self._unregister(member.output)
-            self._resting[member] = monotonic() + _REST
+        if child not in self._resting and child.state is not ChildState.DEAD:
+            self._unregister(child.output)
+            self._resting[child] = monotonic() + _REST
 
     def _wake_resting(self) -> float:
         """Listen again to pipes that have rested; seconds until the next has."""
         if not self._resting:
             return _LONGEST_WAIT
         now = monotonic()
-        for member, until in list(self._resting.items()):
+        for child, until in list(self._resting.items()):
             if until <= now:
-                del self._resting[member]
-                self._listen(member)
+                del self._resting[child]
+                self._listen(child)
         return max(0.0, min(self._resting.values(), default=now + _LONGEST_WAIT) - now)
 
-    def _listen(self, member: Member) -> None:
-        self._selector.register(member.output, selectors.EVENT_READ, (member, "output"))
+    def _listen(self, child: ChildHandle) -> None:
+        self._selector.register(child.output, selectors.EVENT_READ, (child, "output"))
 
     def _welcome(self) -> None:
         while self._newcomers:
-            member = self._newcomers.pop()
-            if member.state is not State.DEAD:
-                self._selector.register(member.sock, selectors.EVENT_READ, (member, "socket"))
-                self._listen(member)
+            child = self._newcomers.pop()
+            if child.state is not ChildState.DEAD:
+                self._selector.register(child.sock, selectors.EVENT_READ, (child, "socket"))
+                self._listen(child)
 
     def _flush(self) -> None:
-        for member in list(self._unflushed):
+        for child in list(self._unflushed):
             # A socket that is full is tried again with whatever happens next, or in a while;
             # its child reads all the time, so this is rare and short.
-            if member.state is State.DEAD or member.flush():
-                self._unflushed.discard(member)
+            if child.state is ChildState.DEAD or child.flush():
+                self._unflushed.discard(child)
             else:
                 self.wake()
 
     # --- the template ----------------------------------------------------------------------
 
     def _hear_template(self) -> None:
-        template = self.crew.template
+        template = self.pool.template
         try:
             data = template.sock.recv(_CHUNK)
         except BlockingIOError:
@@ -199,56 +199,56 @@ class Switchboard:
             return
         for message in template.reader.feed(data):
             if isinstance(message, messages.Forked):
-                with self._desk.lock:
-                    member = self._desk.members.get(message.child)
-                    if member is not None:
-                        member.pid = message.pid
+                with self._ledger.lock:
+                    child = self._ledger.children.get(message.child)
+                    if child is not None:
+                        child.pid = message.pid
             elif isinstance(message, messages.Died):
-                with self._desk.lock:
-                    member = self._desk.members.get(message.child)
-                if member is not None:
-                    self.bury(member, message.exit_code, message.exit_signal)
+                with self._ledger.lock:
+                    child = self._ledger.children.get(message.child)
+                if child is not None:
+                    self.bury(child, message.exit_code, message.exit_signal)
 
-    def bury(self, member: Member, exit_code: int | None, exit_signal: int | None) -> None:
+    def bury(self, child: ChildHandle, exit_code: int | None, exit_signal: int | None) -> None:
         """A child is dead and reaped: what it had in hand ends, each task in its own way."""
-        self._hear(member)
-        self._read_output(member)
-        self._resting.pop(member, None)
-        self._unregister(member.sock)
-        self._unregister(member.output)
-        with self._desk.lock:
-            begun = {entry.slot for entry in member.board.begun()}
-            member.state = State.DEAD
-            for assignment in list(member.hand.values()):
+        self._hear(child)
+        self._read_output(child)
+        self._resting.pop(child, None)
+        self._unregister(child.sock)
+        self._unregister(child.output)
+        with self._ledger.lock:
+            begun = {entry.slot for entry in child.page.begun()}
+            child.state = ChildState.DEAD
+            for assignment in list(child.hand.values()):
                 if assignment.started:
-                    outcome = _after_death(assignment, member, begun, exit_code, exit_signal)
+                    outcome = _after_death(assignment, child, begun, exit_code, exit_signal)
                     note, printed = self._evidence.close(assignment)
-                    self._desk.ended(
+                    self._ledger.ended(
                         Finished(assignment, outcome, note=note, printed=printed, orphaned=True)
                     )
-            self.crew.buried(member)
-            self.crew.fill()
-            self._desk.announce()
-        self._relay.gone(member)
-        self._evidence.gone(member)
-        os.close(member.output)
-        member.close()
+            self.pool.buried(child)
+            self.pool.fill()
+            self._ledger.announce()
+        self._relay.gone(child)
+        self._evidence.gone(child)
+        os.close(child.output)
+        child.close()
 
     # --- children --------------------------------------------------------------------------
 
-    def _hear(self, member: Member) -> None:
+    def _hear(self, child: ChildHandle) -> None:
         while True:
             try:
-                data = member.sock.recv(_CHUNK)
+                data = child.sock.recv(_CHUNK)
             except BlockingIOError:
                 return
             except OSError:
                 data = b""
             if not data:
-                self._unregister(member.sock)
+                self._unregister(child.sock)
                 return
-            for message in member.reader.feed(data):
-                self._pass_on(member, message)
+            for message in child.reader.feed(data):
+                self._pass_on(child, message)
             if len(data) < _CHUNK:
                 return
 
@@ -258,48 +258,48 @@ class Switchboard:
         except (KeyError, ValueError):
             pass
 
-    def _pass_on(self, member: Member, message: messages.ToSupervisor) -> None:
+    def _pass_on(self, child: ChildHandle, message: messages.ToSupervisor) -> None:
         if isinstance(message, messages.Done):
-            self._done(member, message)
+            self._done(child, message)
         elif isinstance(message, messages.Note):
-            assignment = self._desk.assignments.get(message.slot)
+            assignment = self._ledger.assignments.get(message.slot)
             if assignment is not None:
                 self._evidence.noted(assignment, message)
         elif isinstance(message, messages.Said):
-            assignment = self._desk.assignments.get(message.slot)
+            assignment = self._ledger.assignments.get(message.slot)
             if assignment is not None:
                 self._evidence.said(assignment, message.data)
         elif isinstance(message, messages.Ask):
-            self._relay.asked(member, message)
+            self._relay.asked(child, message)
         elif isinstance(message, messages.Hello):
-            with self._desk.lock:
-                member.pid = message.pid
-                if member.state is State.STARTING:
-                    member.state = State.READY
-                self._desk.stir()
+            with self._ledger.lock:
+                child.pid = message.pid
+                if child.state is ChildState.STARTING:
+                    child.state = ChildState.READY
+                self._ledger.stir()
         elif isinstance(message, messages.Withdrawn):
-            with self._desk.lock:
+            with self._ledger.lock:
                 for slot in message.slots:
-                    assignment = self._desk.assignments.get(slot)
+                    assignment = self._ledger.assignments.get(slot)
                     if assignment is not None:
-                        self._desk.ended(Finished(assignment, NotBegun()))
-                self._desk.announce()
+                        self._ledger.ended(Finished(assignment, NotBegun()))
+                self._ledger.announce()
         elif isinstance(message, messages.Listen):
-            self._relay.listens(member, message)
+            self._relay.listens(child, message)
         elif isinstance(message, messages.Stacked):
             self._stacked(message)
         else:
             self._told(message)
 
-    def _done(self, member: Member, message: messages.Done) -> None:
-        if member.captured:
+    def _done(self, child: ChildHandle, message: messages.Done) -> None:
+        if child.captured:
             # What a task printed belongs to it, so it is read before the task is let go.
-            self._read_output(member)
-        limit = self._desk.options.max_tasks_per_child
+            self._read_output(child)
+        limit = self._ledger.options.max_tasks_per_child
         ended: list[Finished] = []
-        with self._desk.lock:
+        with self._ledger.lock:
             for told in message.outcomes:
-                assignment = self._desk.assignments.get(told.slot)
+                assignment = self._ledger.assignments.get(told.slot)
                 if assignment is None:
                     continue
                 ended.append(
@@ -312,29 +312,29 @@ class Switchboard:
                         committed=told.kind == "committed",
                     )
                 )
-                if assignment.doomed is not None and member.kind == "process":
+                if assignment.doomed is not None and child.kind == "process":
                     # It leaves after a task that it was told to end; nothing more is for it.
-                    member.state = State.LEAVING
-            self._desk.ended(*ended)
-            self._desk.announce()
-            if (limit is not None and member.served >= limit) or member.state is State.LEAVING:
-                self.crew.retire(member)
+                    child.state = ChildState.LEAVING
+            self._ledger.ended(*ended)
+            self._ledger.announce()
+            if (limit is not None and child.served >= limit) or child.state is ChildState.LEAVING:
+                self.pool.retire(child)
 
-    def _read_output(self, member: Member) -> None:
+    def _read_output(self, child: ChildHandle) -> None:
         # Bounded: a child that prints without end must not keep us from the others.
         for _ in range(64):
             try:
-                data = os.read(member.output, _CHUNK)
+                data = os.read(child.output, _CHUNK)
             except BlockingIOError:
                 return
             except OSError:
                 data = b""
             if not data:
-                self._resting.pop(member, None)
-                self._unregister(member.output)
+                self._resting.pop(child, None)
+                self._unregister(child.output)
                 return
-            if not self._evidence.printed(member, data):
-                self._rest(member)
+            if not self._evidence.printed(child, data):
+                self._rest(child)
             if len(data) < 4096:
                 return
 
@@ -372,7 +372,7 @@ def _after_doom(why: Why, assignment: Assignment) -> Outcome:
 
 def _after_death(
     assignment: Assignment,
-    member: Member,
+    child: ChildHandle,
     begun: set[int],
     exit_code: int | None,
     exit_signal: int | None,
@@ -382,7 +382,7 @@ def _after_death(
         return NotBegun()
     if assignment.doomed is not None:
         return _after_doom(assignment.doomed, assignment)
-    if member.killed:
+    if child.killed:
         # We killed the child on account of a neighbour.
         return NotBegun()
     return Crashed(exit_code, exit_signal)

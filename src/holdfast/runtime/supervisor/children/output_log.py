@@ -15,7 +15,7 @@ TAIL = 512 * 1024
 _SLOT = struct.Struct("!Q")
 
 
-class Trail:
+class OutputLog:
     """The output of one attempt."""
 
     __slots__ = ("_cut", "_head_left", "_tail", "_waiting", "parts")

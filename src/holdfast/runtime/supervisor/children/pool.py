@@ -1,4 +1,4 @@
-"""The crew: as many children as there should be.
+"""The pool: as many children as there should be.
 
 Owns the making, replacing and ending of children. They are forked by the template, which
 has imported the application; the supervisor never does. A child that died is replaced,
@@ -21,9 +21,9 @@ from time import monotonic
 
 from holdfast.runtime import orphan_guard
 from holdfast.runtime.orphan_guard import Witness
-from holdfast.runtime.supervisor.children.template_process import Template
-from holdfast.runtime.supervisor.state.child_handle import Member, State
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.children.template_process import TemplateProcess
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire import shared_page
 from holdfast.runtime.wire.messages import Fork, Kind, Leave
 
@@ -35,20 +35,20 @@ _LONGEST_PAUSE = 10.0
 _LAST_PATIENCE = 2.0
 
 
-class Crew:
-    """Changes under the desk's lock, except where it says otherwise."""
+class ChildPool:
+    """Changes under the ledger's lock, except where it says otherwise."""
 
     def __init__(
         self,
-        template: Template,
-        desk: Desk,
+        template: TemplateProcess,
+        ledger: Ledger,
         wanted: dict[Kind, tuple[int, int]],
         *,
-        joined: Callable[[Member], None],
-        stuck: Callable[[Member], None],
+        joined: Callable[[ChildHandle], None],
+        stuck: Callable[[ChildHandle], None],
     ) -> None:
         self.template = template
-        self._desk = desk
+        self._ledger = ledger
         self._wanted = wanted
         """For each kind: how many children, and how many tasks each runs at a time."""
         self._joined = joined
@@ -63,9 +63,9 @@ class Crew:
         """Make the children that are missing."""
         if self.closing or monotonic() < self._not_before:
             return
-        members = self._desk.members.values()
+        children = self._ledger.children.values()
         for kind, (count, lanes) in self._wanted.items():
-            alive = sum(m.kind == kind and m.state is not State.LEAVING for m in members)
+            alive = sum(m.kind == kind and m.state is not ChildState.LEAVING for m in children)
             for _ in range(count - alive):
                 self._make(kind, lanes)
 
@@ -77,19 +77,26 @@ class Crew:
         _enlarge(output)
         memory = shared_page.create(lanes)
         nonce = os.urandom(16)
-        member = Member(
-            number, kind, lanes, ours, shared_page.Board(memory, lanes), output, nonce, self._stuck
+        child = ChildHandle(
+            number,
+            kind,
+            lanes,
+            ours,
+            shared_page.SharedPage(memory, lanes),
+            output,
+            nonce,
+            self._stuck,
         )
         if kind == "process":
-            member.most = self._desk.options.max_tasks_per_child
+            child.most = self._ledger.options.max_tasks_per_child
         try:
             self.template.fork(
-                Fork(number, kind, lanes, member.name, nonce, 3),
+                Fork(number, kind, lanes, child.name, nonce, 3),
                 [theirs.fileno(), memory, child_output],
             )
         except OSError:
             # The template is gone; its end is noticed where it is read from.
-            member.close()
+            child.close()
             os.close(output)
             return
         finally:
@@ -97,49 +104,49 @@ class Crew:
             os.close(memory)
             os.close(child_output)
         self._born[number] = monotonic()
-        self._desk.members[number] = member
-        self._joined(member)
+        self._ledger.children[number] = child
+        self._joined(child)
 
-    def buried(self, member: Member) -> None:
+    def buried(self, child: ChildHandle) -> None:
         """A child is gone; one that died young makes the next ones wait."""
-        self._desk.members.pop(member.number, None)
-        lived = monotonic() - self._born.pop(member.number, 0.0)
-        if lived < _YOUNG and not member.served:
+        self._ledger.children.pop(child.number, None)
+        lived = monotonic() - self._born.pop(child.number, 0.0)
+        if lived < _YOUNG and not child.served:
             self._early_deaths += 1
             pause = min(0.1 * 2**self._early_deaths, _LONGEST_PAUSE)
             self._not_before = monotonic() + pause
             log.warning(
-                "%s died %.1f s after it was made; next try in %.1f s", member.name, lived, pause
+                "%s died %.1f s after it was made; next try in %.1f s", child.name, lived, pause
             )
         else:
             self._early_deaths = 0
 
-    def retire(self, member: Member) -> None:
+    def retire(self, child: ChildHandle) -> None:
         """Let a child go when its hand is empty; its successor is made at once."""
-        if member.state is State.READY:
-            member.state = State.LEAVING
-        if not member.hand:
-            member.say(Leave())
+        if child.state is ChildState.READY:
+            child.state = ChildState.LEAVING
+        if not child.hand:
+            child.say(Leave())
         self.fill()
 
-    def kill(self, member: Member) -> None:
+    def kill(self, child: ChildHandle) -> None:
         """End a child now, with everything it started."""
-        if member.state is State.DEAD or member.pid is None:
+        if child.state is ChildState.DEAD or child.pid is None:
             return
         try:
-            os.killpg(member.pid, signal.SIGKILL)
+            os.killpg(child.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
 
     def kill_all(self) -> None:
         """End every child now."""
-        for member in list(self._desk.members.values()):
-            self.kill(member)
+        for child in list(self._ledger.children.values()):
+            self.kill(child)
 
     def end(self) -> None:
         """End template and children; returns when they are gone. Called without the lock."""
-        with self._desk.lock:
-            pids = [m.pid for m in self._desk.members.values() if m.pid is not None]
+        with self._ledger.lock:
+            pids = [m.pid for m in self._ledger.children.values() if m.pid is not None]
         witness = Witness(pids)
         if not self.template.end():
             # It could not take its children along.

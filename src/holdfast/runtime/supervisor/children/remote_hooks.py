@@ -15,8 +15,8 @@ from holdfast.core.outcome import Change
 from holdfast.core.payload.failure import encode_error
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import State
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.child_handle import ChildState
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Job, Tell, Told
 
 log = logging.getLogger("holdfast.worker")
@@ -30,11 +30,11 @@ _AFTER = {
 }
 
 
-class Criers:
-    """Any thread may tell; answers come from the switchboard."""
+class RemoteHooks:
+    """Any thread may tell; answers come from the message loop."""
 
-    def __init__(self, desk: Desk, of_worker: Sequence[str]) -> None:
-        self._desk = desk
+    def __init__(self, ledger: Ledger, of_worker: Sequence[str]) -> None:
+        self._ledger = ledger
         self._of_worker = frozenset(of_worker)
         self._lock = threading.Lock()
         self._next = 1
@@ -51,7 +51,7 @@ class Criers:
         """Run the hooks of a task whose child is dead and can run none."""
         if change.verb is Verb.INTERRUPT:
             return
-        known = set(self._desk.hooks_of(assignment.task))
+        known = set(self._ledger.hooks_of(assignment.task))
         hook = _AFTER.get(status)
         wanted = [name for name in (hook, "after_finish") if name in known]
         if wanted:
@@ -72,14 +72,14 @@ class Criers:
         error: str | None = None,
         delay_us: int | None = None,
     ) -> threading.Event | None:
-        with self._desk.lock:
-            ready = [m for m in self._desk.members.values() if m.state is State.READY]
+        with self._ledger.lock:
+            ready = [m for m in self._ledger.children.values() if m.state is ChildState.READY]
         if not ready:
             log.warning("no child could be told to run the hook(s) %s", ", ".join(hooks))
             return None
         with self._lock:
             ticket, self._next = self._next, self._next + 1
             event = self._waiting[ticket] = threading.Event()
-        member = min(ready, key=lambda m: (m.slow, m.load_us, len(m.hand)))
-        member.say(Tell(ticket, hooks, job, error, delay_us))
+        child = min(ready, key=lambda m: (m.slow, m.load_us, len(m.hand)))
+        child.say(Tell(ticket, hooks, job, error, delay_us))
         return event

@@ -8,7 +8,7 @@ from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.wire.messages import Stack, Stacked
 
 
-class Stacks:
+class StackQueries:
     """Questions that are under way."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Stacks:
             ticket, self._next = self._next, self._next + 1
             event, answer = self._waiting[ticket] = threading.Event(), []
         try:
-            assignment.member.say(Stack(ticket, assignment.slot))
+            assignment.child.say(Stack(ticket, assignment.slot))
             event.wait(patience)
         finally:
             with self._lock:

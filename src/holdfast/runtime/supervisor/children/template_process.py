@@ -27,7 +27,7 @@ class AppBroken(ConfigError):
         self.exit_code = exit_code
 
 
-class Template:
+class TemplateProcess:
     """The process that children are forked from."""
 
     def __init__(self, target: str) -> None:

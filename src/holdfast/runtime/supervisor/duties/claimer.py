@@ -27,11 +27,11 @@ from holdfast.core.records import ClaimedTask, Position
 from holdfast.runtime.options import MAX_BATCH
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
-from holdfast.runtime.supervisor.state.child_handle import Member
-from holdfast.runtime.supervisor.state.handover import Orders, begins
-from holdfast.runtime.supervisor.state.ledger import Desk
-from holdfast.runtime.supervisor.state.queue_source import Source, in_turn
-from holdfast.runtime.supervisor.state.unknown_commits import Doubts
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle
+from holdfast.runtime.supervisor.state.handover import Handover, begins
+from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.state.queue_source import QueueSource, in_turn
+from holdfast.runtime.supervisor.state.unknown_commits import UnknownCommits
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import claims
 from holdfast.store.verbs.claims import Begin, Child, Hold, Request, Turn
@@ -42,11 +42,11 @@ log = logging.getLogger("holdfast.worker")
 @dataclass(slots=True)
 class _Plan:
     begins: list[Assignment]
-    source: Source | None = None
+    source: QueueSource | None = None
     request: Request | None = None
     may_begin: bool = False
     """Whether some of what is claimed may be given to a child at once."""
-    child: Member | None = None
+    child: ChildHandle | None = None
     """The child for which all of it is claimed."""
 
 
@@ -58,99 +58,99 @@ class Claimer:
     def __init__(
         self,
         store: Store,
-        desk: Desk,
-        sources: Sequence[Source],
+        ledger: Ledger,
+        sources: Sequence[QueueSource],
         outage: Outage,
         *,
         worker_id: str,
         hostname: str,
     ) -> None:
         self._store = store
-        self._desk = desk
+        self._ledger = ledger
         self._sources = sources
         self._outage = outage
         self._worker_id = worker_id
         self._hostname = hostname
         self._poll_at = 0.0
-        self._doubts = Doubts(store, desk, outage)
+        self._unknown_commits = UnknownCommits(store, ledger, outage)
 
     def rung(self, queues: frozenset[str]) -> None:
         """A hint: look into these queues (all of them if it does not say)."""
-        with self._desk.lock:
+        with self._ledger.lock:
             for source in self._sources:
                 if not queues or "" in queues or source.queue in queues:
                     source.rung()
-            self._desk.paused -= queues
-            self._desk.work.notify()
+            self._ledger.paused -= queues
+            self._ledger.work.notify()
 
     def paused(self, queues: frozenset[str]) -> None:
         """A hint: these queues were paused; what was claimed of them shall not begin."""
-        with self._desk.lock:
-            self._desk.paused |= queues
-            self._desk.work.notify()
+        with self._ledger.lock:
+            self._ledger.paused |= queues
+            self._ledger.work.notify()
 
     @property
     def found_nothing(self) -> bool:
         """Whether the last look into every queue found nothing to take."""
         now = monotonic()
-        return not self._desk.came_back and not any(
+        return not self._ledger.came_back and not any(
             source.may_find(now) for source in self._sources
         )
 
     def tick(self) -> float:
         """Wait until there is something to do, then do one turn of it."""
-        if not self._doubts.settle():
+        if not self._unknown_commits.settle():
             return 0.0
         self._release_stale()
-        with self._desk.lock:
+        with self._ledger.lock:
             plan = self._plan()
             if plan is None:
-                self._desk.work.wait(self._until_poll())
+                self._ledger.work.wait(self._until_poll())
                 return 0.0
-            self._desk.claiming = True
+            self._ledger.claiming = True
         try:
             self._turn(plan)
         finally:
-            with self._desk.lock:
-                self._desk.claiming = False
+            with self._ledger.lock:
+                self._ledger.claiming = False
         return 0.0
 
     def _until_poll(self) -> float:
         wait = max(0.0, self._poll_at - monotonic())
-        return min(wait, 0.2) if self._desk.held else wait
+        return min(wait, 0.2) if self._ledger.held else wait
 
     def _plan(self) -> _Plan | None:
         now = monotonic()
         if now >= self._poll_at:
             # The poll is the truth; hints only make it quick. The jitter keeps a fleet from
             # asking in step.
-            self._poll_at = now + self._desk.options.poll * random.uniform(0.75, 1.25)
+            self._poll_at = now + self._ledger.options.poll * random.uniform(0.75, 1.25)
             for source in self._sources:
                 source.rung()
-            self._desk.paused.clear()
-        if self._desk.came_back:
+            self._ledger.paused.clear()
+        if self._ledger.came_back:
             for source in self._sources:
-                if source.queue in self._desk.came_back:
+                if source.queue in self._ledger.came_back:
                     source.rung()
-            self._desk.came_back.clear()
-        plan = _Plan(self._desk.fit_held())
-        if self._desk.accepting and not self._outage.is_on:
+            self._ledger.came_back.clear()
+        plan = _Plan(self._ledger.fit_held())
+        if self._ledger.accepting and not self._outage.is_on:
             self._choose(plan, now)
         return plan if plan.begins or plan.request is not None else None
 
     def _choose(self, plan: _Plan, now: float) -> None:
-        appetite = self._desk.appetite()
+        appetite = self._ledger.appetite()
         if not appetite:
             return
         for source in in_turn(self._sources):
             if not source.may_find(now):
                 continue
-            left = self._desk.left(source.queue, source.choice.cap, source.only)
+            left = self._ledger.left(source.queue, source.choice.cap, source.only)
             wanted = min(appetite.get(source.kind, 0), left, MAX_BATCH)
             if wanted <= 0:
                 continue
             if source.is_deep and self._is_for_windows(source, now):
-                window = self._desk.due_window()
+                window = self._ledger.due_window()
                 if window is None or plan.begins:
                     # Nor from those behind it, for children of this kind.
                     appetite[source.kind] = 0
@@ -158,21 +158,21 @@ class Claimer:
                 plan.child = window[0]
                 wanted = min(wanted, window[1])
             plan.source = source
-            plan.may_begin = self._desk.may_begin(source.kind)
+            plan.may_begin = self._ledger.may_begin(source.kind)
             plan.request = Request(
                 os.urandom(16),
                 self._worker_id,
                 source.queue,
                 source.names,
                 wanted,
-                self._desk.options.lease_us,
+                self._ledger.options.lease_us,
                 source.position(now),
                 source.policies,
                 self._as_known(plan.child),
             )
             return
 
-    def _is_for_windows(self, source: Source, now: float) -> bool:
+    def _is_for_windows(self, source: QueueSource, now: float) -> bool:
         """Whether to claim from it for one child after the other, which saves a start.
 
         Of long tasks it matters who gets which, so they are claimed first and then given out.
@@ -180,11 +180,11 @@ class Claimer:
         return (
             source.kind == "process"
             and source.may_share(now)
-            and self._desk.are_short(source.tasks)
+            and self._ledger.are_short(source.tasks)
         )
 
-    def _as_known(self, member: Member | None) -> Child | None:
-        return None if member is None else Child(self._hostname, member.pid or 0, member.name)
+    def _as_known(self, child: ChildHandle | None) -> Child | None:
+        return None if child is None else Child(self._hostname, child.pid or 0, child.name)
 
     def _turn(self, plan: _Plan) -> None:
         if plan.child is not None:
@@ -194,11 +194,11 @@ class Claimer:
         kind = plan.source.kind if plan.source is not None else None
 
         def begin_now(tasks: Sequence[ClaimedTask]) -> list[Begin]:
-            with self._desk.lock:
-                self._desk.put_back(at_once)
+            with self._ledger.lock:
+                self._ledger.put_back(at_once)
                 # Room that came up since must not let them pass those that were there before.
-                may_begin = kind is not None and self._desk.may_begin(kind)
-                at_once[:], _ = self._desk.fit(tasks if may_begin else ())
+                may_begin = kind is not None and self._ledger.may_begin(kind)
+                at_once[:], _ = self._ledger.fit(tasks if may_begin else ())
                 return begins(at_once)
 
         try:
@@ -216,7 +216,7 @@ class Claimer:
         self._outage.over()
         self._landed(plan, at_once, done)
 
-    def _fill(self, plan: _Plan, child: Member) -> None:
+    def _fill(self, plan: _Plan, child: ChildHandle) -> None:
         """Claim and start a window for one child, in one statement."""
         assert plan.request is not None
         assert plan.source is not None
@@ -226,62 +226,64 @@ class Claimer:
             self._failed(plan, [], error)
             return
         self._outage.over()
-        with self._desk.lock:
-            self._desk.claimed(claimed)
-            window = self._desk.fill_window(child, claimed)
-            orders = Orders(self._desk, window.given)
+        with self._ledger.lock:
+            self._ledger.claimed(claimed)
+            window = self._ledger.fill_window(child, claimed)
+            handover = Handover(self._ledger, window.given)
             if window.back:
                 if window.fits:
                     # They are claimed again in the other way, in which they wait for a child.
                     plan.source.met_loner(monotonic())
-                self._desk.ended(*(Finished(run, NotBegun()) for run in window.back))
-                self._desk.announce()
-        orders.send()
+                self._ledger.ended(*(Finished(run, NotBegun()) for run in window.back))
+                self._ledger.announce()
+        handover.send()
         self._looked(plan.source, plan.request, claimed)
 
     def _landed(self, plan: _Plan, at_once: list[Assignment], done: Turn) -> None:
-        with self._desk.lock:
-            self._desk.claimed(done.claimed)
-            orders = [
-                Orders(self._desk, plan.begins, done.started),
-                Orders(self._desk, at_once, done.begun),
+        with self._ledger.lock:
+            self._ledger.claimed(done.claimed)
+            handover = [
+                Handover(self._ledger, plan.begins, done.started),
+                Handover(self._ledger, at_once, done.begun),
             ]
-            self._desk.hold(task for task in done.claimed if task.key not in done.begun)
-        for order in orders:
+            self._ledger.hold(task for task in done.claimed if task.key not in done.begun)
+        for order in handover:
             order.send()
         # Not before: children need not wait for where the next claim begins.
         if plan.source is not None and plan.request is not None:
             self._looked(plan.source, plan.request, done.claimed)
 
-    def _looked(self, source: Source, request: Request, claimed: Sequence[ClaimedTask]) -> None:
+    def _looked(
+        self, source: QueueSource, request: Request, claimed: Sequence[ClaimedTask]
+    ) -> None:
         if len(claimed) < request.wanted:
             try:
                 horizon = self._store.run(claims.horizon(request.queue, request.after))
             except StoreUnavailable:
                 horizon = None
-            with self._desk.lock:
+            with self._ledger.lock:
                 source.short(horizon, monotonic())
         else:
             last = Position(claimed[-1].priority, claimed[-1].enqueued_at, claimed[-1].id)
-            with self._desk.lock:
+            with self._ledger.lock:
                 source.found(last, monotonic())
 
     def _failed(self, plan: _Plan, at_once: list[Assignment], error: StoreUnavailable) -> None:
         self._outage.noted(error)
-        with self._desk.lock:
-            self._desk.put_back(at_once)
-            tasks = self._desk.put_back(plan.begins)
+        with self._ledger.lock:
+            self._ledger.put_back(at_once)
+            tasks = self._ledger.put_back(plan.begins)
             if not error.commit_unknown:
-                self._desk.hold(tasks)
+                self._ledger.hold(tasks)
         if error.commit_unknown:
-            self._doubts.of_tasks(tasks)
+            self._unknown_commits.of_tasks(tasks)
             if plan.request is not None:
-                self._doubts.of_claim(plan.request.token)
+                self._unknown_commits.of_claim(plan.request.token)
         self._outage.wait()
 
     def _release_stale(self) -> None:
-        with self._desk.lock:
-            stale = self._desk.take_stale()
+        with self._ledger.lock:
+            stale = self._ledger.take_stale()
         if stale:
             self.release(stale)
 
@@ -296,7 +298,7 @@ class Claimer:
             )
         except StoreUnavailable as error:
             self._outage.noted(error)
-            self._doubts.of_tasks(tasks)
+            self._unknown_commits.of_tasks(tasks)
             return
-        with self._desk.lock:
-            self._desk.forget(tasks)
+        with self._ledger.lock:
+            self._ledger.forget(tasks)

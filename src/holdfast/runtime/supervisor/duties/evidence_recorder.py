@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from holdfast.core.errors import StoreError, StoreUnavailable
-from holdfast.runtime.supervisor.children.output_log import Splitter, Trail
+from holdfast.runtime.supervisor.children.output_log import OutputLog, Splitter
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import Member
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Note
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import evidence
@@ -34,45 +34,47 @@ class Record:
     """What is known of one run and not yet stored."""
 
     assignment: Assignment
-    trail: Trail = field(default_factory=Trail)
+    output_log: OutputLog = field(default_factory=OutputLog)
     note: TaskNote | None = None
 
     def take(self, *, all_of_it: bool) -> tuple[TaskNote | None, LogPart | None]:
         """What can be written now; each piece once."""
         note, self.note = self.note, None
-        data = self.trail.rest() if all_of_it else self.trail.live()
+        data = self.output_log.rest() if all_of_it else self.output_log.live()
         part: LogPart | None = None
         if data:
             task = self.assignment.task
-            part = LogPart(task.key, task.token, self.assignment.attempt, self.trail.parts, data)
-            self.trail.parts += 1
+            part = LogPart(
+                task.key, task.token, self.assignment.attempt, self.output_log.parts, data
+            )
+            self.output_log.parts += 1
         return note, part
 
 
-class Evidence:
-    """Heard by the switchboard, written by a duty of its own and by the finisher."""
+class EvidenceRecorder:
+    """Heard by the message loop, written by a duty of its own and by the finisher."""
 
     name = "evidence"
 
-    def __init__(self, store: Store, desk: Desk, outage: Outage) -> None:
+    def __init__(self, store: Store, ledger: Ledger, outage: Outage) -> None:
         self._store = store
-        self._desk = desk
+        self._ledger = ledger
         self._outage = outage
         self._lock = threading.Lock()
         self._records: dict[int, Record] = {}
         self._splitters: dict[int, Splitter] = {}
 
-    # --- what is heard (switchboard) -------------------------------------------------------
+    # --- what is heard (message loop) -------------------------------------------------------
 
-    def printed(self, member: Member, data: bytes) -> bool:
+    def printed(self, child: ChildHandle, data: bytes) -> bool:
         """A process child wrote into its pipe; whether it was more than markers."""
-        splitter = self._splitters.get(member.number)
+        splitter = self._splitters.get(child.number)
         if splitter is None:
-            splitter = self._splitters[member.number] = Splitter(member.nonce)
+            splitter = self._splitters[child.number] = Splitter(child.nonce)
         anything = False
         for slot, piece in splitter.feed(data):
             anything = True
-            assignment = self._desk.assignments.get(slot)
+            assignment = self._ledger.assignments.get(slot)
             if assignment is not None:
                 self.said(assignment, piece)
         return anything
@@ -80,7 +82,7 @@ class Evidence:
     def said(self, assignment: Assignment, data: bytes) -> None:
         """A task printed."""
         with self._lock:
-            self._record(assignment).trail.add(data)
+            self._record(assignment).output_log.add(data)
 
     def noted(self, assignment: Assignment, note: Note) -> None:
         """A task said something about itself."""
@@ -90,9 +92,9 @@ class Evidence:
             record = self._record(assignment)
             record.note = _merged(record.note or _blank(assignment), note)
 
-    def gone(self, member: Member) -> None:
+    def gone(self, child: ChildHandle) -> None:
         """A child is dead: its pipe says no more."""
-        self._splitters.pop(member.number, None)
+        self._splitters.pop(child.number, None)
 
     def _record(self, assignment: Assignment) -> Record:
         record = self._records.get(assignment.slot)
@@ -118,7 +120,7 @@ class Evidence:
             some = [
                 record
                 for record in self._records.values()
-                if record.note is not None or record.trail.is_waiting
+                if record.note is not None or record.output_log.is_waiting
             ][:_MOST_TASKS]
             taken = [record.take(all_of_it=False) for record in some if record.assignment.started]
         notes = [note for note, _ in taken if note is not None]

@@ -27,11 +27,11 @@ from holdfast.core.outcome import Failed, Returned, decide
 from holdfast.core.records import Answer, ClaimedTask, Landing
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
-from holdfast.runtime.supervisor.children.remote_hooks import Criers
+from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Finished
-from holdfast.runtime.supervisor.state.child_handle import Member, State
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.op import Key, apart
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import finish, inspect
@@ -68,18 +68,18 @@ class Finisher:
     def __init__(
         self,
         store: Store,
-        desk: Desk,
+        ledger: Ledger,
         outage: Outage,
-        criers: Criers,
+        remote_hooks: RemoteHooks,
         *,
         worker_id: str,
-        kill: Callable[[Member], None],
+        kill: Callable[[ChildHandle], None],
         put_off: Callable[[], None],
     ) -> None:
         self._store = store
-        self._desk = desk
+        self._ledger = ledger
         self._outage = outage
-        self._criers = criers
+        self._remote_hooks = remote_hooks
         self._kill = kill
         self._worker_id = worker_id
         self._put_off = put_off
@@ -91,15 +91,15 @@ class Finisher:
 
     def tick(self) -> float:
         """Wait for ended runs, then write all there are."""
-        with self._desk.lock:
-            self._desk.writing = ()
-            if not self._desk.finished:
-                self._desk.outcomes.wait(_TALLY_EVERY)
-            batch = list(islice(self._desk.finished, MOST))
+        with self._ledger.lock:
+            self._ledger.writing = ()
+            if not self._ledger.finished:
+                self._ledger.outcomes.wait(_TALLY_EVERY)
+            batch = list(islice(self._ledger.finished, MOST))
             # New claims may go ahead while this is being written.
             for _ in batch:
-                self._desk.finished.popleft()
-            self._desk.writing = batch
+                self._ledger.finished.popleft()
+            self._ledger.writing = batch
         if batch:
             if any(done.committed for done in batch):
                 batch = self._reread(batch)
@@ -143,7 +143,7 @@ class Finisher:
         for ending in endings if orphans else ():
             landing = answers.get(ending.key)
             if ending.key in orphans and landing is not None and landing.status is not None:
-                self._criers.orphaned(orphans[ending.key], ending.change, landing.status)
+                self._remote_hooks.orphaned(orphans[ending.key], ending.change, landing.status)
 
     def _reread(self, batch: list[Finished]) -> list[Finished]:
         """Ask the rows of tasks that say they have completed themselves (`complete_in`).
@@ -165,26 +165,26 @@ class Finisher:
         for done in batch:
             if not done.committed or statuses.get(done.assignment.task.id) is TaskStatus.COMPLETED:
                 kept.append(done)
-            elif done.assignment.member.state is State.DEAD:
+            elif done.assignment.child.state is ChildState.DEAD:
                 kept.append(
                     Finished(done.assignment, Failed(_ROLLED_BACK), done.usage, done.run_us)
                 )
             else:
-                self._kill(done.assignment.member)
+                self._kill(done.assignment.child)
                 self._later([done])
         return kept
 
     def _later(self, batch: Sequence[Finished]) -> None:
-        with self._desk.lock:
-            self._desk.finished.extend(batch)
-            self._desk.outcomes.wait(0.05)
+        with self._ledger.lock:
+            self._ledger.finished.extend(batch)
+            self._ledger.outcomes.wait(0.05)
 
     def _decide(self, batch: Sequence[Finished]) -> tuple[list[Completion], list[Ending]]:
         completions: list[Completion] = []
         endings: list[Ending] = []
         for done in batch:
             assignment = done.assignment
-            task, pid = assignment.task, assignment.member.pid
+            task, pid = assignment.task, assignment.child.pid
             if done.committed:
                 continue
             if isinstance(done.outcome, Returned):
@@ -225,11 +225,11 @@ class Finisher:
                 task.task_name,
                 done.assignment.attempt,
             )
-        with self._desk.lock:
-            self._desk.forget(ended)
-            self._desk.came_back |= {queue for queue, _, status in runs if status is _PENDING}
-            self._desk.finished.extend(busy)
-            self._desk.work.notify()
+        with self._ledger.lock:
+            self._ledger.forget(ended)
+            self._ledger.came_back |= {queue for queue, _, status in runs if status is _PENDING}
+            self._ledger.finished.extend(busy)
+            self._ledger.work.notify()
         for (queue, name, status), took in runs.items():
             counts = self._counts[queue, name]
             counts[_COUNTED_AS.get(status, "other")] += len(took)
@@ -249,8 +249,8 @@ class Finisher:
         """Keep the outcomes and try again; the keeper decides when that has no sense any more."""
         self._outage.noted(error)
         self._unsure = self._unsure or error.commit_unknown
-        with self._desk.lock:
-            self._desk.finished.extendleft(reversed(batch))
+        with self._ledger.lock:
+            self._ledger.finished.extendleft(reversed(batch))
         self._outage.wait()
 
     def _look_again(
@@ -283,8 +283,8 @@ class Finisher:
             log.error(
                 "task %s: its end cannot be written: %s", done.assignment.task.id.hex(), error
             )
-            with self._desk.lock:
-                self._desk.forget([done.assignment.task])
+            with self._ledger.lock:
+                self._ledger.forget([done.assignment.task])
         else:
             done = batch[0]
             reason = TaskError.ours(

@@ -24,10 +24,10 @@ LINGER: Final = 10.0
 tasks in a row must not make us listen anew for each."""
 
 
-class Ears:
+class HintListener:
     """A duty that waits by itself: `tick` returns when something was heard."""
 
-    name = "ears"
+    name = "hint_listener"
 
     def __init__(
         self,

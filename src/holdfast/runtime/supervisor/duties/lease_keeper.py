@@ -25,7 +25,7 @@ from holdfast.core.outcome import Change
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.op import Key
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import leases
@@ -47,24 +47,24 @@ def uptime() -> float:
     return time.clock_gettime(_CLOCK)
 
 
-class Keeper:
+class LeaseKeeper:
     """A duty: call `tick` from one thread only."""
 
-    name = "keeper"
+    name = "lease_keeper"
 
     def __init__(
         self,
         store: Store,
-        desk: Desk,
+        ledger: Ledger,
         outage: Outage,
         *,
         stop_code: Callable[[Assignment], None],
     ) -> None:
         self._store = store
-        self._desk = desk
+        self._ledger = ledger
         self._outage = outage
         self._stop_code = stop_code
-        self._lease = desk.options.lease
+        self._lease = ledger.options.lease
         self._renewed_at = uptime()
         self._renew_at = 0.0
         self._clean_at = 0.0
@@ -75,8 +75,8 @@ class Keeper:
     def tick(self) -> float:
         """Renew, clean, or watch the time that is left."""
         now = uptime()
-        with self._desk.lock:
-            tokens = list(self._desk.tokens)
+        with self._ledger.lock:
+            tokens = list(self._ledger.tokens)
         if now >= self._renew_at or self._outage.is_on:
             self._renew(tokens, now)
         if now >= self._clean_at and not self._outage.is_on:
@@ -87,7 +87,7 @@ class Keeper:
     def _renew(self, tokens: list[bytes], now: float) -> None:
         self._asking_since = now
         try:
-            kept = self._store.run(leases.renew(tokens, lease_us=self._desk.options.lease_us))
+            kept = self._store.run(leases.renew(tokens, lease_us=self._ledger.options.lease_us))
             strangers = self._store.run(leases.covered(list(kept))) if kept else {}
         except StoreUnavailable as error:
             self._outage.noted(error)
@@ -107,8 +107,8 @@ class Keeper:
         There should be none. If an answer was lost in a way nobody thought of, this is what
         keeps the task from being ours, and idle, for as long as this worker lives.
         """
-        with self._desk.lock:
-            known = self._desk.known_keys()
+        with self._ledger.lock:
+            known = self._ledger.known_keys()
         for token, keys in covered.items():
             unknown = [key for key in keys if key not in known]
             if not unknown or unknown != self._strange.get(token):
@@ -125,10 +125,10 @@ class Keeper:
     def _drop(self, lost: set[bytes]) -> None:
         if not lost:
             return
-        with self._desk.lock:
+        with self._ledger.lock:
             # Settled between our reading the tokens and the answer: not lost, only finished.
-            lost &= set(self._desk.tokens)
-            abandoned = self._desk.lost(lost)
+            lost &= set(self._ledger.tokens)
+            abandoned = self._ledger.lost(lost)
         if abandoned:
             log.error(
                 "%d lease(s) were taken from this worker; %d running task(s) are stopped",
@@ -148,7 +148,7 @@ class Keeper:
         unanswered = waiting is not None and uptime() - waiting > patience
         if self._given_up or not (self._outage.is_on or unanswered):
             return
-        margin = min(self._desk.options.kill_grace + 1.0, self._lease / 3)
+        margin = min(self._ledger.options.kill_grace + 1.0, self._lease / 3)
         left = self._lease - margin - (uptime() - self._renewed_at)
         # Whoever keeps us waiting at a SQLite file keeps everybody out.
         shared = self._store.engine != "sqlite"
@@ -157,17 +157,17 @@ class Keeper:
                 "the store has been silent for nearly a lease; running tasks are stopped, because "
                 "another worker may take them over"
             )
-        elif self._outage.lasted > self._desk.options.outage_grace:
+        elif self._outage.lasted > self._ledger.options.outage_grace:
             self._stop_all("the store has been away for longer than outage_grace")
         elif left <= 0:
             # Refused, not silent: only what must never run twice is stopped.
             self._stop_all("", at_most_once_only=True)
 
     def _stop_all(self, why: str, *, at_most_once_only: bool = False) -> None:
-        with self._desk.lock:
+        with self._ledger.lock:
             running = [
                 assignment
-                for assignment in self._desk.assignments.values()
+                for assignment in self._ledger.assignments.values()
                 if assignment.policy.at_most_once or not at_most_once_only
             ]
         if why:
@@ -179,13 +179,13 @@ class Keeper:
                 self._stop_code(assignment)
 
     def _clean(self) -> None:
-        with self._desk.lock:
-            spent, self._desk.spent = self._desk.spent, set()
+        with self._ledger.lock:
+            spent, self._ledger.spent = self._ledger.spent, set()
         if not spent:
             return
         try:
             self._store.run(leases.clean(list(spent)))
         except StoreUnavailable as error:
             self._outage.noted(error)
-            with self._desk.lock:
-                self._desk.spent |= spent
+            with self._ledger.lock:
+                self._ledger.spent |= spent

@@ -17,8 +17,8 @@ from holdfast.core.payload.codec import to_json
 from holdfast.core.records import WorkerState
 from holdfast.runtime.options import MAX_BATCH
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.ledger import Desk
-from holdfast.runtime.supervisor.state.queue_source import Source
+from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.state.queue_source import QueueSource
 from holdfast.runtime.wire.messages import KnownTask
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import workers
@@ -33,17 +33,17 @@ class Reporter:
     def __init__(
         self,
         store: Store,
-        desk: Desk,
+        ledger: Ledger,
         outage: Outage,
         *,
         worker_id: str,
         hostname: str,
         version: str,
         tasks: Sequence[KnownTask],
-        sources: Sequence[Source],
+        sources: Sequence[QueueSource],
     ) -> None:
         self._store = store
-        self._desk = desk
+        self._ledger = ledger
         self._outage = outage
         self._worker_id = worker_id
         self._hostname = hostname
@@ -60,7 +60,7 @@ class Reporter:
 
     def register(self) -> None:
         """Say that the worker is there; raises if the store is away."""
-        options = self._desk.options
+        options = self._ledger.options
         found = self._store.run(
             workers.register(
                 self._worker_id,
@@ -77,7 +77,7 @@ class Reporter:
 
     def tick(self) -> float:
         """Register again (it is the sign of life), and add a snapshot when one is due."""
-        options = self._desk.options
+        options = self._ledger.options
         # Whoever has not been seen for a lease is taken for dead.
         interval = min(options.snapshot_interval, options.lease / 3)
         if self._outage.is_on:
@@ -99,15 +99,15 @@ class Reporter:
             pass
 
     def _snapshot(self) -> WorkerState:
-        with self._desk.lock:
-            running, claimed = self._desk.counts()
-            pids = [member.pid for member in self._desk.members.values() if member.pid]
+        with self._ledger.lock:
+            running, claimed = self._ledger.counts()
+            pids = [child.pid for child in self._ledger.children.values() if child.pid]
         memory = _memory_mb([os.getpid(), *pids])
         total = _total_memory_mb()
         now, cpu = monotonic(), _cpu_seconds()
         percent = 100 * (cpu - self._cpu) / max(now - self._cpu_at, 0.001)
         self._cpu, self._cpu_at = cpu, now
-        options = self._desk.options
+        options = self._ledger.options
         return WorkerState(
             worker_id=self._worker_id,
             hostname=self._hostname,
@@ -130,7 +130,7 @@ class Reporter:
         )
 
     def _settings(self) -> dict[str, object]:
-        options = self._desk.options
+        options = self._ledger.options
         return {
             "processes": options.processes,
             "threads": options.threads,

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
-from holdfast.runtime.supervisor.children.stack_queries import Stacks
+from holdfast.runtime.supervisor.children.stack_queries import StackQueries
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import cancel, stack_requests
 
@@ -25,24 +25,26 @@ _RUNNING_FOR = 0.2
 """What has only just started is not asked about: it is most likely gone by the next look."""
 
 
-class Wishes:
+class RequestPoller:
     """A duty: call `tick` from one thread only."""
 
-    name = "wishes"
+    name = "request_poller"
 
-    def __init__(self, store: Store, desk: Desk, outage: Outage, *, stacks: Stacks) -> None:
+    def __init__(
+        self, store: Store, ledger: Ledger, outage: Outage, *, stack_queries: StackQueries
+    ) -> None:
         self._store = store
-        self._desk = desk
+        self._ledger = ledger
         self._outage = outage
-        self._stacks = stacks
+        self._stack_queries = stack_queries
 
     def tick(self) -> float:
         """Ask about everything that runs."""
         since = monotonic() - _RUNNING_FOR
-        with self._desk.lock:
+        with self._ledger.lock:
             running = {
                 assignment.task.id: assignment
-                for assignment in self._desk.assignments.values()
+                for assignment in self._ledger.assignments.values()
                 if assignment.started and assignment.given_at < since and not assignment.wanted_gone
             }
         if not running or self._outage.is_on:
@@ -53,7 +55,7 @@ class Wishes:
         except StoreUnavailable as error:
             self._outage.noted(error)
             return _EVERY
-        with self._desk.lock:
+        with self._ledger.lock:
             for id in wanted:
                 running[id].wanted_gone = True
         self._answer(running, asked)
@@ -61,7 +63,7 @@ class Wishes:
 
     def _answer(self, running: dict[bytes, Assignment], asked: Sequence[bytes]) -> None:
         for id in asked:
-            text = self._stacks.ask(running[id]) or _NO_ANSWER
+            text = self._stack_queries.ask(running[id]) or _NO_ANSWER
             try:
                 self._store.run(stack_requests.answer_stack(id, text))
             except StoreUnavailable as error:

@@ -1,7 +1,7 @@
 """The watch over time limits of running code.
 
 Owns the ending of code that runs: for its timeout, its silence, a cancel, a shutdown, or a
-lost lease. A process child is told by SIGTERM, for which the board says which task is meant
+lost lease. A process child is told by SIGTERM, for which the shared page says which task is meant
 (so a child that has just gone on to the next one ignores it), and after `kill_grace` its
 whole process group is killed. Children of the other kinds are told by message, and when that
 does not help they are replaced; their other tasks are interrupted at no cost.
@@ -21,10 +21,10 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, monotonic_ns
 
-from holdfast.runtime.supervisor.children.pool import Crew
+from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import Member, State
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Cancel, Why, Withdraw
 
 log = logging.getLogger("holdfast.worker")
@@ -43,14 +43,14 @@ _WORDS: dict[Why, str] = {
 }
 
 
-class Watcher:
+class TimeLimits:
     """A duty: call `tick` from one thread only; `doom` from any."""
 
-    name = "watcher"
+    name = "time_limits"
 
-    def __init__(self, desk: Desk, crew: Crew) -> None:
-        self._desk = desk
-        self._crew = crew
+    def __init__(self, ledger: Ledger, pool: ChildPool) -> None:
+        self._ledger = ledger
+        self._pool = pool
         self.judge: Callable[[], None] = lambda: None
         """The keeper's question whether code may go on, which cannot wait for the keeper."""
         self._memory_at = 0.0
@@ -59,28 +59,28 @@ class Watcher:
         """Look at everything that runs."""
         self.judge()
         busy = False
-        with self._desk.lock:
-            self._crew.fill()
-            for member in list(self._desk.members.values()):
-                if member.hand:
+        with self._ledger.lock:
+            self._pool.fill()
+            for child in list(self._ledger.children.values()):
+                if child.hand:
                     busy = True
-                    self._look(member)
-                if member.state is State.LEAVING and not member.hand:
-                    self._crew.retire(member)
+                    self._look(child)
+                if child.state is ChildState.LEAVING and not child.hand:
+                    self._pool.retire(child)
             self._weigh()
         return _BUSY_TICK if busy else _IDLE_TICK
 
     def doom(self, assignment: Assignment, why: Why) -> None:
         """End this task's code (any thread)."""
-        with self._desk.lock:
+        with self._ledger.lock:
             self._doom(assignment, why)
 
-    def _look(self, member: Member) -> None:
+    def _look(self, child: ChildHandle) -> None:
         now, now_ns = monotonic(), monotonic_ns()
         begun: dict[int, float] = {
-            entry.slot: (now_ns - entry.at_ns) / 1e9 for entry in member.board.begun()
+            entry.slot: (now_ns - entry.at_ns) / 1e9 for entry in child.page.begun()
         }
-        for assignment in list(member.hand.values()):
+        for assignment in list(child.hand.values()):
             ran = begun.get(assignment.slot)
             if assignment.doomed is not None:
                 self._insist(assignment, now)
@@ -89,25 +89,25 @@ class Watcher:
                 if why is not None:
                     self._doom(assignment, why)
             elif assignment.wanted_gone and assignment.started:
-                member.say(Withdraw([assignment.slot]))
+                child.say(Withdraw([assignment.slot]))
         if (
-            member.kind == "process"
-            and (not member.slow or len(member.hand) > len(begun))
-            and any(ran > _SLOW_S for slot, ran in begun.items() if slot in member.hand)
+            child.kind == "process"
+            and (not child.slow or len(child.hand) > len(begun))
+            and any(ran > _SLOW_S for slot, ran in begun.items() if slot in child.hand)
         ):
-            self._relieve(member, begun)
+            self._relieve(child, begun)
 
-    def _relieve(self, member: Member, begun: dict[int, float]) -> None:
+    def _relieve(self, child: ChildHandle, begun: dict[int, float]) -> None:
         """Its current task is longer than was thought: take back what waits behind it."""
-        member.slow = True
-        waiting = [s for s, a in member.hand.items() if s not in begun and a.started]
+        child.slow = True
+        waiting = [s for s, a in child.hand.items() if s not in begun and a.started]
         if waiting:
-            member.say(Withdraw(waiting))
+            child.say(Withdraw(waiting))
 
     def _doom(self, assignment: Assignment, why: Why) -> None:
-        if assignment.doomed is not None or assignment.slot not in self._desk.assignments:
+        if assignment.doomed is not None or assignment.slot not in self._ledger.assignments:
             return
-        member = assignment.member
+        child = assignment.child
         assignment.doomed = why
         assignment.doomed_at = monotonic()
         log.log(
@@ -117,43 +117,43 @@ class Watcher:
             assignment.task.task_name,
             _WORDS[why],
         )
-        if member.kind != "process":
-            member.say(Cancel(assignment.slot, why))
-        elif member.pid is not None and member.state is not State.DEAD:
+        if child.kind != "process":
+            child.say(Cancel(assignment.slot, why))
+        elif child.pid is not None and child.state is not ChildState.DEAD:
             # One that has not begun is taken back; one that runs sees `cancel_requested` too.
-            member.say(Cancel(assignment.slot, why))
-            member.board.doom(assignment.slot, why)
-            _signal(member.pid, signal.SIGTERM)
+            child.say(Cancel(assignment.slot, why))
+            child.page.doom(assignment.slot, why)
+            _signal(child.pid, signal.SIGTERM)
 
     def _insist(self, assignment: Assignment, now: float) -> None:
         """What was told to end and has not."""
-        member = assignment.member
-        if assignment.killed or now - assignment.doomed_at < self._desk.options.kill_grace:
+        child = assignment.child
+        if assignment.killed or now - assignment.doomed_at < self._ledger.options.kill_grace:
             return
-        running = {entry.slot for entry in member.board.begun()}
+        running = {entry.slot for entry in child.page.begun()}
         if assignment.slot not in running:
             return
         assignment.killed = True
-        member.killed = True
+        child.killed = True
         log.warning(
             "task %s (%s) did not end within %g s; %s is killed",
             assignment.task.id.hex(),
             assignment.task.task_name,
-            self._desk.options.kill_grace,
-            member.name,
+            self._ledger.options.kill_grace,
+            child.name,
         )
-        self._crew.kill(member)
+        self._pool.kill(child)
 
     def _weigh(self) -> None:
         """Retire children that have grown too large."""
-        limit = self._desk.options.max_memory_per_child_mb
+        limit = self._ledger.options.max_memory_per_child_mb
         if limit is None or monotonic() < self._memory_at:
             return
         self._memory_at = monotonic() + _MEMORY_EVERY
-        for member in list(self._desk.members.values()):
-            if member.state is State.READY and _megabytes(member.pid) > limit:
-                log.info("%s has grown over %d MB and is replaced", member.name, limit)
-                self._crew.retire(member)
+        for child in list(self._ledger.children.values()):
+            if child.state is ChildState.READY and _megabytes(child.pid) > limit:
+                log.info("%s has grown over %d MB and is replaced", child.name, limit)
+                self._pool.retire(child)
 
 
 def _overdue(assignment: Assignment, ran: float, now: float) -> Why | None:

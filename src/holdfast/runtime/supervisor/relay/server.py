@@ -42,7 +42,7 @@ class _Undone(Exception):
     """Rolls back a transaction that its child does not want any more."""
 
 
-class RelayDesk:
+class RelayServer:
     """`asked`, `listens` and `gone` are called by one thread and return at once."""
 
     def __init__(
@@ -60,9 +60,9 @@ class RelayDesk:
         self._open: dict[tuple[Asker, int], SimpleQueue[Ask | None]] = {}
         self._waiting = _Waiting(follow_endings)
 
-    def asked(self, member: Asker, question: Ask) -> None:
+    def asked(self, child: Asker, question: Ask) -> None:
         """A child asks one step of an operation."""
-        waiting = self._open.get((member, question.ticket))
+        waiting = self._open.get((child, question.ticket))
         if waiting is not None:
             waiting.put(question)
             return
@@ -73,34 +73,34 @@ class RelayDesk:
                 return
             asked = decode_asked(question.statement)
         except ValueError as error:
-            member.say(refusal(question.ticket, error))
+            child.say(refusal(question.ticket, error))
             return
         if mode is Mode.WRITE:
             steps: SimpleQueue[Ask | None] = SimpleQueue()
-            self._open[member, question.ticket] = steps
-            self._pool.submit(self._transact, member, question, asked, steps)
+            self._open[child, question.ticket] = steps
+            self._pool.submit(self._transact, child, question, asked, steps)
         elif mode is Mode.ALONE and question.step == 0:
             if isinstance(asked, Statement) and asked.name == "submit" and asked.table is not None:
-                self._sends.add(member, question.ticket, asked)
+                self._sends.add(child, question.ticket, asked)
             else:
-                self._pool.submit(self._carry_out, member, question, asked, mode)
+                self._pool.submit(self._carry_out, child, question, asked, mode)
         else:
-            self._pool.submit(self._carry_out, member, question, asked, Mode.READ)
+            self._pool.submit(self._carry_out, child, question, asked, Mode.READ)
 
-    def listens(self, member: Asker, message: Listen) -> None:
+    def listens(self, child: Asker, message: Listen) -> None:
         """A child wants to hear hints, or no longer."""
-        self._waiting.change(member, message)
+        self._waiting.change(child, message)
 
     def ended(self) -> None:
         """Some task has ended: tell those who wait for one (any thread)."""
         self._waiting.ring()
 
-    def gone(self, member: Asker) -> None:
+    def gone(self, child: Asker) -> None:
         """A child is dead: what it had begun is undone."""
         for (other, _), waiting in list(self._open.items()):
-            if other is member:
+            if other is child:
                 waiting.put(None)
-        self._waiting.forget(member)
+        self._waiting.forget(child)
 
     def close(self) -> None:
         """Undo what is open, end the threads."""
@@ -109,7 +109,7 @@ class RelayDesk:
         self._sends.close()
         self._pool.shutdown(wait=True)
 
-    def _carry_out(self, member: Asker, question: Ask, asked: Asked, mode: Mode) -> None:
+    def _carry_out(self, child: Asker, question: Ask, asked: Asked, mode: Mode) -> None:
         """Run what stands for itself."""
 
         def make() -> Op[Any]:
@@ -119,10 +119,10 @@ class RelayDesk:
             answer = Answer(question.ticket, self._store.attempt(make))
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
             answer = self._failed(question.ticket, error)
-        member.say(answer)
+        child.say(answer)
 
     def _transact(
-        self, member: Asker, question: Ask, asked: Asked, waiting: SimpleQueue[Ask | None]
+        self, child: Asker, question: Ask, asked: Asked, waiting: SimpleQueue[Ask | None]
     ) -> None:
         """Run a write whose statements come one after another."""
 
@@ -130,7 +130,7 @@ class RelayDesk:
             wanted = asked
             while True:
                 rows = yield wanted
-                member.say(Answer(question.ticket, rows))
+                child.say(Answer(question.ticket, rows))
                 try:
                     following = waiting.get(timeout=self._patience)
                 except Empty:
@@ -152,8 +152,8 @@ class RelayDesk:
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
             answer = self._failed(question.ticket, error)
         finally:
-            del self._open[member, question.ticket]
-        member.say(answer)
+            del self._open[child, question.ticket]
+        child.say(answer)
 
     def _failed(self, ticket: int, error: Exception) -> Answer:
         if not isinstance(error, StoreError):
@@ -179,27 +179,27 @@ class _Waiting:
     def __init__(self, follow: Callable[[bool], None]) -> None:
         self._follow = follow
         self._lock = threading.Lock()
-        self._members: set[Asker] = set()
+        self._children: set[Asker] = set()
 
-    def change(self, member: Asker, message: Listen) -> None:
+    def change(self, child: Asker, message: Listen) -> None:
         if message.channel != Channel.DONE.value:
             # Whatever else happens is not for children to hear; who listens may as well poll.
             return
         with self._lock:
-            before = bool(self._members)
+            before = bool(self._children)
             if message.wanted:
-                self._members.add(member)
+                self._children.add(child)
             else:
-                self._members.discard(member)
-            after = bool(self._members)
+                self._children.discard(child)
+            after = bool(self._children)
         if before is not after:
             self._follow(after)
 
-    def forget(self, member: Asker) -> None:
-        self.change(member, Listen(Channel.DONE.value, wanted=False))
+    def forget(self, child: Asker) -> None:
+        self.change(child, Listen(Channel.DONE.value, wanted=False))
 
     def ring(self) -> None:
         with self._lock:
-            members = list(self._members)
-        for member in members:
-            member.say(Rang(Channel.DONE.value))
+            children = list(self._children)
+        for child in children:
+            child.say(Rang(Channel.DONE.value))

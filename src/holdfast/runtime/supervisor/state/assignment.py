@@ -13,16 +13,16 @@ from holdfast.runtime.wire.messages import Job, Why
 from holdfast.store.verbs.evidence import LogPart, TaskNote
 
 if TYPE_CHECKING:
-    from holdfast.runtime.supervisor.state.child_handle import Member
+    from holdfast.runtime.supervisor.state.child_handle import ChildHandle
 
 
 class Assignment(Struct, eq=False):
-    """Changes under the desk's lock only."""
+    """Changes under the ledger's lock only."""
 
     slot: int
     task: ClaimedTask
     policy: Policy
-    member: Member
+    child: ChildHandle
     cost_us: int
     attempt: int = 0
     given_at: float = 0.0

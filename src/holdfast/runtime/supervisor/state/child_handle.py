@@ -1,4 +1,4 @@
-"""One child, seen from the supervisor: its socket, its board, and what it has in hand."""
+"""One child, seen from the supervisor: its socket, its shared page, and what it has in hand."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.costs import MOST_TASKS, WINDOW_US
 from holdfast.runtime.wire.framing import Reader, frame
 from holdfast.runtime.wire.messages import Kind, Message, ToSupervisor
-from holdfast.runtime.wire.shared_page import Board
+from holdfast.runtime.wire.shared_page import SharedPage
 
 _SEND_BUFFER = 1024 * 1024
 
 
-class State(Enum):
+class ChildState(Enum):
     """The life of a child."""
 
     STARTING = "starting"
@@ -26,8 +26,8 @@ class State(Enum):
     DEAD = "dead"
 
 
-class Member:
-    """One child. What it has in hand, and its state, change under the desk's lock."""
+class ChildHandle:
+    """One child. What it has in hand, and its state, change under the ledger's lock."""
 
     def __init__(
         self,
@@ -35,21 +35,21 @@ class Member:
         kind: Kind,
         lanes: int,
         sock: socket.socket,
-        board: Board,
+        page: SharedPage,
         output: int,
         nonce: bytes,
-        stuck: Callable[[Member], None],
+        stuck: Callable[[ChildHandle], None],
     ) -> None:
         self.number = number
         self.kind: Kind = kind
         self.lanes = lanes
         self.sock = sock
-        self.board = board
+        self.page = page
         self.output = output
         self.nonce = nonce
         self.name = f"{kind}-{number}"
         self.pid: int | None = None
-        self.state = State.STARTING
+        self.state = ChildState.STARTING
         self.hand: dict[int, Assignment] = {}
         self.load_us = 0
         self.captured = 0
@@ -72,7 +72,7 @@ class Member:
 
     def room(self, cost_us: int, alone: bool) -> bool:
         """Whether it may be given a task of this cost now."""
-        if self.state is not State.READY or self.alone:
+        if self.state is not ChildState.READY or self.alone:
             return False
         if self.kind != "process":
             return len(self.hand) < self.lanes
@@ -142,4 +142,4 @@ class Member:
 
     def close(self) -> None:
         self.sock.close()
-        self.board.close()
+        self.page.close()

@@ -1,4 +1,4 @@
-"""The desk: what this worker has in hand, and the one lock around it.
+"""The ledger: what this worker has in hand, and the one lock around it.
 
 Owns the supervisor's memory: children and what each holds, claimed tasks that wait for a
 child, ended runs that wait to be written, and how many tasks each lease token still covers.
@@ -26,9 +26,9 @@ from holdfast.core.outcome import NotBegun
 from holdfast.core.records import ClaimedTask
 from holdfast.runtime.options import MAX_BATCH, WorkerOptions
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
-from holdfast.runtime.supervisor.state.child_handle import Member, State
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.costs import LEAST_US, SHORT_US, WINDOW_US, Costs, Mix
-from holdfast.runtime.supervisor.state.placement import Openings
+from holdfast.runtime.supervisor.state.placement import Placement
 from holdfast.runtime.wire.messages import KINDS, Kind, KnownTask
 from holdfast.store.op import Key
 
@@ -53,7 +53,7 @@ class Window(NamedTuple):
     """Whether the child could take them."""
 
 
-class Desk:
+class Ledger:
     """Shared state; take `lock` before touching anything here."""
 
     def __init__(self, options: WorkerOptions, tasks: Sequence[KnownTask]) -> None:
@@ -61,7 +61,7 @@ class Desk:
         self.lock = threading.Lock()
         self.work = threading.Condition(self.lock)
         self.outcomes = threading.Condition(self.lock)
-        self.members: dict[int, Member] = {}
+        self.children: dict[int, ChildHandle] = {}
         self.assignments: dict[int, Assignment] = {}
         self.held: deque[tuple[ClaimedTask, float]] = deque()
         self.finished: deque[Finished] = deque()
@@ -115,7 +115,7 @@ class Desk:
         """Give tasks to children that have room, in order; the given, and the rest."""
         given: list[Assignment] = []
         rest: list[ClaimedTask] = []
-        give = self._giver(self._openings())
+        give = self._giver(self._placements())
         for task in tasks:
             assignment = give(task)
             if assignment is None:
@@ -126,33 +126,33 @@ class Desk:
 
     def may_begin(self, kind: Kind) -> bool:
         """Whether a task of this kind that was claimed now could be given to a child at once."""
-        return bool(self._openings()[kind]) and not self._held_of(kind)
+        return bool(self._placements()[kind]) and not self._held_of(kind)
 
     def fit_held(self) -> list[Assignment]:
         """Give held tasks to children that have room now."""
         given: list[Assignment] = []
         passed: list[tuple[ClaimedTask, float]] = []
-        openings = self._openings() if self.held else {}
+        placements = self._placements() if self.held else {}
         # A start costs nearly the same for few as for many: it is worth it when a child will
         # soon have nothing to do.
-        has_room = any(opening.is_due for opening in openings.values())
-        give = self._giver(openings)
+        has_room = any(opening.is_due for opening in placements.values())
+        give = self._giver(placements)
         while self.held and has_room:
             entry = self.held.popleft()
             paused = self.paused and entry[0].queue_name in self.paused
             assignment = None if paused else give(entry[0])
             if assignment is None:
                 passed.append(entry)
-                has_room = any(openings.values())
+                has_room = any(placements.values())
             else:
                 given.append(assignment)
         self.held.extendleft(reversed(passed))
         return given
 
-    def _openings(self) -> dict[Kind, Openings]:
-        members = self.members.values()
+    def _placements(self) -> dict[Kind, Placement]:
+        children = self.children.values()
         return {
-            kind: Openings(member for member in members if member.kind == kind) for kind in KINDS
+            kind: Placement(child for child in children if child.kind == kind) for kind in KINDS
         }
 
     def take_stale(self) -> list[ClaimedTask]:
@@ -170,7 +170,9 @@ class Desk:
             stale.append(self.held.popleft()[0])
         return stale
 
-    def _giver(self, openings: dict[Kind, Openings]) -> Callable[[ClaimedTask], Assignment | None]:
+    def _giver(
+        self, placements: dict[Kind, Placement]
+    ) -> Callable[[ClaimedTask], Assignment | None]:
         """Gives tasks, one after the other, to the child with the least to do that has room.
 
         Good for as long as the lock is held: tasks alike are looked up once.
@@ -185,21 +187,23 @@ class Desk:
             # A task that crashed a child, or must not start twice, gets a child to itself: nobody
             # else is charged for its next crash, and it is charged for nobody's.
             alone = alone or task.crash_count > 0
-            children = openings.get(kind)
-            member = None if children is None else children.find(cost, alone)
-            if children is None or member is None:
+            children = placements.get(kind)
+            child = None if children is None else children.find(cost, alone)
+            if children is None or child is None:
                 return None
-            assignment = self._assign(task, policy, member, cost)
-            member.take(assignment, alone and kind == "process")
-            children.given(member)
+            assignment = self._assign(task, policy, child, cost)
+            child.take(assignment, alone and kind == "process")
+            children.given(child)
             return assignment
 
         return give
 
-    def _assign(self, task: ClaimedTask, policy: Policy, member: Member, cost: int) -> Assignment:
+    def _assign(
+        self, task: ClaimedTask, policy: Policy, child: ChildHandle, cost: int
+    ) -> Assignment:
         slot = self._next_slot
         self._next_slot = slot + 1
-        assignment = self.assignments[slot] = Assignment(slot, task, policy, member, cost)
+        assignment = self.assignments[slot] = Assignment(slot, task, policy, child, cost)
         return assignment
 
     # --- windows ---------------------------------------------------------------------------
@@ -209,25 +213,25 @@ class Desk:
         which of them a child is given."""
         return self.costs.longest(names) <= SHORT_US
 
-    def due_window(self) -> tuple[Member, int] | None:
+    def due_window(self) -> tuple[ChildHandle, int] | None:
         """A process that will soon have nothing to do, and how many short tasks it could be given.
 
         None if there is no such process, or if tasks are held, which come first.
         """
-        children = self._openings()["process"]
-        member = children.find(LEAST_US, False)
-        if member is None or not children.is_due or self._held_of("process"):
+        children = self._placements()["process"]
+        child = children.find(LEAST_US, False)
+        if child is None or not children.is_due or self._held_of("process"):
             return None
         typical = self._mixes["process"].typical(self.costs)
-        return member, min(member.places, math.ceil((WINDOW_US - member.load_us) / typical))
+        return child, min(child.places, math.ceil((WINDOW_US - child.load_us) / typical))
 
-    def fill_window(self, member: Member, tasks: Iterable[ClaimedTask]) -> Window:
+    def fill_window(self, child: ChildHandle, tasks: Iterable[ClaimedTask]) -> Window:
         """Give a child the tasks that were claimed, and so started, for it.
 
         If it cannot take them any more, or if we have begun to stop, all of them go back.
         """
-        stuck = member.slow and member.hand
-        window = Window([], [], self.accepting and member.state is State.READY and not stuck)
+        stuck = child.slow and child.hand
+        window = Window([], [], self.accepting and child.state is ChildState.READY and not stuck)
         known: dict[tuple[str, int, str | None], tuple[int, Policy, bool]] = {}
         for task in tasks:
             alike = task.task_name, task.version, task.task_options
@@ -236,9 +240,9 @@ class Desk:
                 apart = not window.fits or alone or not self.costs.knows(task.task_name)
                 known[alike] = cost, policy, apart
             cost, policy, apart = known[alike]
-            assignment = self._assign(task, policy, member, cost)
+            assignment = self._assign(task, policy, child, cost)
             assignment.attempt, assignment.started = task.attempt + 1, True
-            member.take(assignment, False)
+            child.take(assignment, False)
             (window.back if apart or task.crash_count else window.given).append(assignment)
         return window
 
@@ -251,7 +255,7 @@ class Desk:
         tasks = []
         for assignment in given:
             self.assignments.pop(assignment.slot, None)
-            assignment.member.drop(assignment.slot)
+            assignment.child.drop(assignment.slot)
             tasks.append(assignment.task)
         return tasks
 
@@ -275,7 +279,9 @@ class Desk:
         return found
 
     def _appetite_of(self, kind: Kind) -> int:
-        ready = [m for m in self.members.values() if m.kind == kind and m.state is State.READY]
+        ready = [
+            m for m in self.children.values() if m.kind == kind and m.state is ChildState.READY
+        ]
         held = self._held_of(kind)
         if kind != "process":
             return sum(m.lanes - len(m.hand) for m in ready) - held
@@ -320,13 +326,13 @@ class Desk:
         runs: defaultdict[str, list[int]] = defaultdict(list)
         for done in finished:
             assignment = done.assignment
-            slot, member = assignment.slot, assignment.member
+            slot, child = assignment.slot, assignment.child
             if self.assignments.pop(slot, None) is None:
                 continue
-            member.drop(slot)
+            child.drop(slot)
             if type(done.outcome) is not NotBegun:
-                member.served += 1
-                member.slow = False
+                child.served += 1
+                child.slow = False
             if done.run_us:
                 runs[assignment.task.task_name].append(done.run_us)
             self.finished.append(done)

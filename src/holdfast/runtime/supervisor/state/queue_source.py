@@ -23,8 +23,8 @@ from holdfast.store.verbs.claims import known_name, rules
 _APART = 1.0
 
 
-class Source:
-    """One queue and some of the known tasks. Changes under the desk's lock only."""
+class QueueSource:
+    """One queue and some of the known tasks. Changes under the ledger's lock only."""
 
     def __init__(self, choice: QueueChoice, tasks: Sequence[KnownTask]) -> None:
         self.choice = choice
@@ -79,15 +79,17 @@ class Source:
         self._cursor.looked(self._start, end, full=full, now=now, seconds=now - self._began)
 
 
-def sources(choices: Sequence[QueueChoice], tasks: Sequence[KnownTask]) -> list[Source]:
+def sources(choices: Sequence[QueueChoice], tasks: Sequence[KnownTask]) -> list[QueueSource]:
     """The sources of a worker: a task with a limit of its own is claimed apart from the rest."""
     free = [task for task in tasks if task.max_concurrent is None]
     by_kind = [[task for task in free if task.kind == kind] for kind in get_args(Kind)]
     limited = [[task] for task in tasks if task.max_concurrent is not None]
-    return [Source(choice, group) for choice in choices for group in (*by_kind, *limited) if group]
+    return [
+        QueueSource(choice, group) for choice in choices for group in (*by_kind, *limited) if group
+    ]
 
 
-def in_turn(found: Sequence[Source]) -> Sequence[Source]:
+def in_turn(found: Sequence[QueueSource]) -> Sequence[QueueSource]:
     """The sources in the order to try them: as given, or drawn by weight."""
     if not found or found[0].choice.weight is None:
         return found

@@ -15,19 +15,19 @@ from holdfast.core.outcome import Change
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.ledger import Desk
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import leases
 
 _INTERRUPTED = Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
 
 
-class Doubts:
+class UnknownCommits:
     """Of one duty: called from its thread only."""
 
-    def __init__(self, store: Store, desk: Desk, outage: Outage) -> None:
+    def __init__(self, store: Store, ledger: Ledger, outage: Outage) -> None:
         self._store = store
-        self._desk = desk
+        self._ledger = ledger
         self._outage = outage
         self._open: list[tuple[bytes, Sequence[ClaimedTask] | None]] = []
 
@@ -56,6 +56,6 @@ class Doubts:
             self._outage.over()
             self._open.pop()
             if tasks is not None:
-                with self._desk.lock:
-                    self._desk.forget(tasks)
+                with self._ledger.lock:
+                    self._ledger.forget(tasks)
         return True

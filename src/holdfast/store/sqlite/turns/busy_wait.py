@@ -16,7 +16,7 @@ _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.02
 
 
-class Patience:
+class BusyWait:
     """Sleeps a little longer each time, and never twice the same, until a deadline."""
 
     def __init__(self, path: str, timeout: float) -> None:

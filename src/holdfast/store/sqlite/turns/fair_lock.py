@@ -14,7 +14,7 @@ from threading import get_ident
 from holdfast.core.errors import StoreError
 
 
-class Line:
+class FairLock:
     """Hands itself to the thread that has waited longest."""
 
     __slots__ = ("_mutex", "_owner", "_waiting")

@@ -36,7 +36,7 @@ from typing import Protocol
 from holdfast.core.errors import StoreUnavailable
 from holdfast.store.sqlite import faults, fork
 from holdfast.store.sqlite.turns import lock_holder
-from holdfast.store.sqlite.turns.fair_lock import Line
+from holdfast.store.sqlite.turns.fair_lock import FairLock
 
 if sys.platform == "win32":  # pragma: no cover - the worker is POSIX only; clients take chances
     _EXCLUSIVE = _AT_ONCE = _FREE = 0
@@ -64,25 +64,25 @@ class PrivateTurns:
     """The turns of a database in memory: only threads of this process compete."""
 
     def __init__(self) -> None:
-        self._line = Line()
+        self._fair_lock = FairLock()
         fork.join(self)
 
     def enter(self, timeout: float) -> None:
         """Wait for the turn; `StoreUnavailable` when it does not come in time."""
-        if not self._line.acquire(timeout):
+        if not self._fair_lock.acquire(timeout):
             raise StoreUnavailable(
                 f"other threads used the database in memory for more than {timeout:g} s"
             )
 
     def leave(self) -> None:
-        self._line.release()
+        self._fair_lock.release()
 
     def before_fork(self) -> None:
         """Nothing to close."""
 
     def after_fork(self, *, in_child: bool) -> None:
         if in_child:
-            self._line.reset()
+            self._fair_lock.reset()
 
 
 class Turnstile:
@@ -90,14 +90,14 @@ class Turnstile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._line = Line()
+        self._fair_lock = FairLock()
         self._usher: _Usher | None = None
         fork.join(self)
 
     def enter(self, timeout: float) -> None:
         """Wait for the turn; `StoreUnavailable` when it does not come in time."""
         deadline = monotonic() + timeout
-        if not self._line.acquire(timeout):
+        if not self._fair_lock.acquire(timeout):
             raise self._late(timeout, "other threads of this process")
         try:
             if self._usher is None:
@@ -105,12 +105,12 @@ class Turnstile:
             if not self._usher.enter(deadline):
                 raise self._late(timeout, _who(self.path))
         except OSError as error:
-            self._line.release()
+            self._fair_lock.release()
             raise StoreUnavailable(
                 f"the turn to write to {self.path} cannot be taken: {error.strerror}"
             ) from error
         except BaseException:
-            self._line.release()
+            self._fair_lock.release()
             raise
 
     def leave(self) -> None:
@@ -118,14 +118,14 @@ class Turnstile:
             if self._usher is not None:
                 self._usher.leave()
         finally:
-            self._line.release()
+            self._fair_lock.release()
 
     def before_fork(self) -> None:
         """Nothing: locks belong to the parent, whose descriptors the child closes."""
 
     def after_fork(self, *, in_child: bool) -> None:
         if in_child:
-            self._line.reset()
+            self._fair_lock.reset()
             if self._usher is not None:
                 self._usher.close()
                 self._usher = None
