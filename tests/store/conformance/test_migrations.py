@@ -29,7 +29,7 @@ from tests.support.verbs import submission
 PROCESSES = 8
 STARTER = """
 import os, sys, traceback
-from holdfast.store import submit
+from holdfast.store.verbs import submit
 from holdfast.store.open import open_store
 from holdfast.store.settings import parse_url
 from tests.support.verbs import submission

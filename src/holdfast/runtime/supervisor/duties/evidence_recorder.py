@@ -54,7 +54,7 @@ class Record:
 class EvidenceRecorder:
     """Heard by the message loop, written by a duty of its own and by the finisher."""
 
-    name = "evidence"
+    name = "evidence_recorder"
 
     def __init__(self, store: Store, ledger: Ledger, outage: Outage) -> None:
         self._store = store
