@@ -263,7 +263,7 @@ class Supervisor:
             self.ledger.outcomes.notify_all()
         self._loops["finisher"].join(max(0.1, deadline - monotonic()))
         # One more tick writes the last lease row's end.
-        for name in ("lease_keeper", "evidence", "time_limits"):
+        for name in ("lease_keeper", "evidence_recorder", "time_limits"):
             self._loops[name].stop()
             self._loops[name].join(max(0.1, deadline - monotonic()))
         self._farewell()
