@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
+    from holdfast.client.explain import Why
     from holdfast.client.handle import TaskHandle
     from holdfast.client.info import Attempt, TaskInfo
     from holdfast.client.task import Task
@@ -26,19 +27,23 @@ if TYPE_CHECKING:
         TaskDropped,
         TaskExpired,
         TaskFailed,
+        TaskNotCompleted,
         TaskNotFound,
         TaskStalled,
         UniqueConflict,
         UnknownTask,
+        UpstreamEnded,
         WaitTimeout,
     )
+    from holdfast.core.hooks import TaskEvent, WorkerEvent
     from holdfast.core.options.retention import Retention
     from holdfast.core.options.retry import Retry
     from holdfast.core.options.unique import Unique
     from holdfast.core.result import TaskError, TaskResult
     from holdfast.core.signals import Abort, RetryLater, Snooze
     from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
-    from holdfast.runtime.child.context import current_task
+    from holdfast.runtime.child.context import TaskContext, current_task
+    from holdfast.runtime.worker import Worker
 
 __version__ = "0.1.0.dev0"
 
@@ -63,12 +68,15 @@ __all__ = [
     "StoreUnavailable",
     "Task",
     "TaskCancelled",
+    "TaskContext",
     "TaskDropped",
     "TaskError",
+    "TaskEvent",
     "TaskExpired",
     "TaskFailed",
     "TaskHandle",
     "TaskInfo",
+    "TaskNotCompleted",
     "TaskNotFound",
     "TaskResult",
     "TaskStalled",
@@ -76,7 +84,11 @@ __all__ = [
     "Unique",
     "UniqueConflict",
     "UnknownTask",
+    "UpstreamEnded",
     "WaitTimeout",
+    "Why",
+    "Worker",
+    "WorkerEvent",
     "__version__",
     "current_task",
 ]
@@ -93,12 +105,17 @@ _HOMES = {
     "Snooze": "holdfast.core.signals",
     "TASK_TERMINAL_STATES": "holdfast.core.status",
     "Task": "holdfast.client.task",
+    "TaskContext": "holdfast.runtime.child.context",
     "TaskError": "holdfast.core.result",
+    "TaskEvent": "holdfast.core.hooks",
     "TaskHandle": "holdfast.client.handle",
     "TaskInfo": "holdfast.client.info",
     "TaskResult": "holdfast.core.result",
     "TaskStatus": "holdfast.core.status",
     "Unique": "holdfast.core.options.unique",
+    "Why": "holdfast.client.explain",
+    "Worker": "holdfast.runtime.worker",
+    "WorkerEvent": "holdfast.core.hooks",
     "current_task": "holdfast.runtime.child.context",
 }
 

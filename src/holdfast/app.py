@@ -25,7 +25,7 @@ from holdfast.client.using import Using
 from holdfast.client.waiting.wait import aended, ended
 from holdfast.core.errors import ConfigError, HoldfastError
 from holdfast.core.hooks import AppHooks
-from holdfast.core.identity import as_bytes
+from holdfast.core.identity import sought
 from holdfast.core.records import TaskRecord
 from holdfast.core.status import TaskStatus
 
@@ -132,12 +132,12 @@ class Holdfast:
 
     def handle(self, task_id: UUID | str) -> TaskHandle[Any]:
         """The handle of a task, by its id; `TaskNotFound` if there is none."""
-        raw = as_bytes(task_id)
+        raw = sought(task_id)
         return self._handle(self._access.run(lambda: one_task.show(raw)))
 
     async def ahandle(self, task_id: UUID | str) -> TaskHandle[Any]:
         """The handle of a task, by its id; `TaskNotFound` if there is none."""
-        raw = as_bytes(task_id)
+        raw = sought(task_id)
         return self._handle(await self._access.arun(lambda: one_task.show(raw)))
 
     def wait(

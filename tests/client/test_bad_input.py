@@ -175,8 +175,6 @@ def test_an_unknown_id(app: Holdfast) -> None:
         app.handle(unknown)
     with pytest.raises(TaskNotFound):
         asyncio.run(app.ahandle(unknown))
-    with pytest.raises(ConfigError, match="is not a task id"):
-        app.handle("7")
 
 
 def test_an_unknown_task(app: Holdfast, add: Any) -> None:
@@ -238,6 +236,23 @@ def test_a_directory_in_place_of_the_file(
 ) -> None:
     with pytest.raises(StoreUnavailable, match=str(tmp_path)):
         open_app(f"sqlite:///{tmp_path}", send_timeout=0).send("any")
+
+
+@pytest.mark.parametrize("typed", ["nonsense", "", "0197f3c2", "{0197f3c2}", "x" * 5_000])
+def test_a_text_that_is_no_id_belongs_to_no_task(app: Holdfast, typed: str) -> None:
+    looks: list[Callable[[], Any]] = [
+        lambda: app.handle(typed),
+        lambda: asyncio.run(app.ahandle(typed)),
+        lambda: app.control.tasks.show(typed),
+        lambda: app.control.tasks.cancel(typed),
+    ]
+    for look in looks:
+        with pytest.raises(TaskNotFound, match="an id is a UUID") as caught:
+            look()
+        assert caught.value.task_id == typed
+        assert len(str(caught.value)) < 300
+    with pytest.raises(ConfigError, match="is not a task id"):
+        app.handle(7)  # type: ignore[arg-type]
 
 
 def test_a_file_that_is_no_database(tmp_path: Path, open_app: Callable[..., Holdfast]) -> None:

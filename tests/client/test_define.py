@@ -47,6 +47,21 @@ def test_named_and_with_options(app: Holdfast) -> None:
     assert resize(Path("a")).ok == "a-640"
 
 
+def test_the_name_may_be_given_by_keyword(app: Holdfast) -> None:
+    @app.task(name="resize", queue="images")
+    def resize() -> None: ...
+
+    @app.task(name=None)
+    def other() -> None: ...
+
+    assert (resize.name, resize.queue) == ("resize", "images")
+    assert other.name.endswith(".other")
+    with pytest.raises(ConfigError, match=r"two names, 'a' and name='b'"):
+        app.task("a", name="b")  # type: ignore[call-overload]
+    with pytest.raises(ConfigError, match="takes a name and options"):
+        app.task(lambda: None, name="b")  # type: ignore[call-overload]
+
+
 def test_options_without_a_name(app: Holdfast) -> None:
     @app.task(queue="images")
     def resize() -> None: ...

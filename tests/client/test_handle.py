@@ -24,6 +24,7 @@ from holdfast import (
     TaskExpired,
     TaskFailed,
     TaskHandle,
+    TaskNotCompleted,
     TaskNotFound,
     TaskResult,
     TaskStalled,
@@ -167,6 +168,22 @@ def test_an_end_without_a_value(app: Holdfast, hands: Hands, end: str) -> None:
     assert info.result is None
     assert info.finished_at is not None
     assert handle.why().reasons[0] == info.failed_reason
+
+
+def test_a_failure_keeps_the_type_of_its_exception_everywhere(
+    app: Holdfast, hands: Hands
+) -> None:
+    handle = app.send("shop.pay")
+    missing = KeyError("x")
+    hands.end(hands.take(handle), Failed(describe(missing)))
+    with pytest.raises(TaskNotCompleted) as caught:
+        next(app.as_completed([handle], timeout=10)).get()
+    assert str(caught.value) == f"task shop.pay ({handle.id}) failed: KeyError: 'x'"
+    assert (caught.value.name, type(caught.value)) == ("shop.pay", TaskFailed)
+    assert caught.value.error == handle.outcome().err == handle.info().error
+    assert handle.info().failed_reason == "KeyError: 'x'"
+    assert [str(attempt.error) for attempt in handle.attempts()] == ["KeyError: 'x'"]
+    assert str(handle.info().error) == "KeyError: 'x'"
 
 
 def test_a_failure_has_its_traceback(app: Holdfast, hands: Hands) -> None:

@@ -23,6 +23,24 @@ def test_an_error_of_ones_own() -> None:
     assert str(TaskError("OUT_OF_STOCK")) == "OUT_OF_STOCK"
 
 
+@pytest.mark.parametrize(
+    ("exception", "code", "shown"),
+    [
+        ("builtins.KeyError", ErrorCode.UNHANDLED_EXCEPTION, "KeyError: 'x'"),
+        ("__main__.Mine", ErrorCode.UNHANDLED_EXCEPTION, "Mine: 'x'"),
+        ("shop.errors.Empty", ErrorCode.UNHANDLED_EXCEPTION, "shop.errors.Empty: 'x'"),
+        ("holdfast.core.errors.TaskFailed", ErrorCode.UNHANDLED_EXCEPTION, "TaskFailed: 'x'"),
+        ("builtins.SystemExit", ErrorCode.TASK_EXITED, "SystemExit: 'x'"),
+        ("holdfast.core.signals.Abort", ErrorCode.ABORTED, "ABORTED: 'x'"),
+        (None, ErrorCode.UNHANDLED_EXCEPTION, "UNHANDLED_EXCEPTION: 'x'"),
+    ],
+)
+def test_an_exception_is_shown_with_its_type(
+    exception: str | None, code: ErrorCode, shown: str
+) -> None:
+    assert str(TaskError.ours(code, "'x'", exception=exception)) == shown
+
+
 def test_a_code_may_be_an_enum_of_ones_own() -> None:
     assert TaskError(Mine.OUT_OF_STOCK) == TaskError("OUT_OF_STOCK")
 

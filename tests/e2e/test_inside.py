@@ -34,7 +34,7 @@ def test_many_at_once(site: Site) -> None:
 
 
 def test_the_failure_of_another_task(site: Site) -> None:
-    assert site.send("parent-of-failure").get(20) == "UNHANDLED_EXCEPTION: negative"
+    assert site.send("parent-of-failure").get(20) == "ValueError: negative"
 
 
 def test_what_an_operator_does(site: Site) -> None:

@@ -12,12 +12,22 @@ from holdfast import (
     Holdfast,
     Retry,
     Task,
+    TaskContext,
     TaskError,
+    TaskEvent,
+    TaskFailed,
     TaskHandle,
     TaskInfo,
+    TaskNotCompleted,
+    TaskNotFound,
     TaskResult,
     TaskStatus,
     Unique,
+    UpstreamEnded,
+    Why,
+    Worker,
+    WorkerEvent,
+    current_task,
 )
 
 app = Holdfast()
@@ -70,6 +80,22 @@ async def astream() -> AsyncIterator[str]:
 
 @app.task()
 def nothing() -> None: ...
+
+
+@app.task(name="measure", queue="images", retry=Retry(3))
+def measure(path: Path) -> int:
+    assert_type(current_task(), TaskContext)
+    return len(str(path))
+
+
+@app.hooks.on_failure
+def page(event: TaskEvent) -> None:
+    assert_type(event.error, TaskError | None)
+
+
+@app.hooks.child_started
+def connect(event: WorkerEvent) -> None:
+    assert_type(event.pid, int)
 
 
 def plain_calls() -> None:
@@ -137,6 +163,27 @@ def handles() -> None:
     assert_type(
         app.control.tasks.cancel(handle, resize.send(Path())), dict[UUID, TaskStatus | None]
     )
+
+
+def errors() -> None:
+    try:
+        add.send(1, 2).get()
+    except TaskNotCompleted as error:
+        assert_type(error.task_id, UUID)
+        assert_type(error.name, str | None)
+        assert_type(error.error, TaskError | None)
+        assert_type(error.traceback, str | None)
+    except UpstreamEnded as error:
+        assert_type(error.refused, tuple[UUID, ...])
+    except TaskNotFound as error:
+        assert_type(error.task_id, UUID | str)
+    assert issubclass(TaskFailed, TaskNotCompleted)
+
+
+def others() -> None:
+    assert_type(add.send(1, 2).why(), Why)
+    assert_type(app.worker(), Worker)
+    assert_type(measure.send(Path()), TaskHandle[int])
 
 
 def a_handle_is_covariant(handle: TaskHandle[float]) -> float:

@@ -20,7 +20,7 @@ from holdfast.client.handle import TaskHandle
 from holdfast.client.info import TaskInfo
 from holdfast.client.sending.send_options import moment_us
 from holdfast.core.errors import ConfigError
-from holdfast.core.identity import as_bytes
+from holdfast.core.identity import as_bytes, sought
 from holdfast.core.moment import Due, When, due, from_us
 from holdfast.core.options import checks
 from holdfast.core.records import QueueRecord, TaskFilter
@@ -221,7 +221,7 @@ class QueueControl:
 
 
 def _id(given: TaskId) -> bytes:
-    return given.id.bytes if isinstance(given, TaskHandle) else as_bytes(given)
+    return given.id.bytes if isinstance(given, TaskHandle) else sought(given)
 
 
 def _ids(given: Iterable[TaskId]) -> Sequence[bytes]:

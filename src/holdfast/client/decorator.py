@@ -30,6 +30,12 @@ Y = TypeVar("Y")
 S = TypeVar("S")
 
 
+class NamedOptions(TaskOptions, total=False):
+    """The same with the name among them: `@app.task(name="resize", queue="images")`."""
+
+    name: str | None
+
+
 class TaskDecorator:
     """Makes tasks of functions.
 
@@ -91,12 +97,15 @@ class TaskDecorator:
     def __call__(self, function: Callable[P, R], /) -> TaskFunction[P, R, R]: ...
 
     @overload
-    def __call__(
-        self, name: str | None = None, /, **options: Unpack[TaskOptions]
-    ) -> TaskDecorator: ...
+    def __call__(self, /, **options: Unpack[NamedOptions]) -> TaskDecorator: ...
 
-    def __call__(self, subject: Any = None, /, **options: Unpack[TaskOptions]) -> Any:
-        if callable(subject) and not options:
+    @overload
+    def __call__(self, name: str | None, /, **options: Unpack[TaskOptions]) -> TaskDecorator: ...
+
+    def __call__(
+        self, subject: Any = None, /, *, name: str | None = None, **options: Unpack[TaskOptions]
+    ) -> Any:
+        if callable(subject) and name is None and not options:
             return self._make(subject)
         if subject is not None and not isinstance(subject, str):
             raise ConfigError(
@@ -104,7 +113,13 @@ class TaskDecorator:
                 'write @app.task, @app.task("name") or @app.task(queue="images")',
                 option="name",
             )
-        return TaskDecorator(self._dispatch, self._default_timeout, subject, options)
+        if subject is not None and name is not None:
+            raise ConfigError(
+                f"@app.task was given two names, {subject!r} and name={name!r}: leave out one",
+                option="name",
+            )
+        chosen = name if subject is None else subject
+        return TaskDecorator(self._dispatch, self._default_timeout, chosen, options)
 
     def _make(self, function: Callable[P, Any]) -> TaskFunction[P, Any, Any]:
         definition = define(

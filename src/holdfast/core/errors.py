@@ -150,16 +150,22 @@ class UnknownTask(HoldfastError):
 class TaskNotFound(HoldfastError):
     """No task has this id: it was never committed, or its record has been deleted.
 
+    `task_id` is what was asked for: a `UUID`, or a text that is none (which no task can have).
     `needed_by` is the task that was to wait for it, where that is how it was missed.
     """
 
-    def __init__(self, task_id: UUID | bytes, *, needed_by: UUID | bytes | None = None) -> None:
-        self.task_id = _uuid(task_id)
+    def __init__(
+        self, task_id: UUID | bytes | str, *, needed_by: UUID | bytes | None = None
+    ) -> None:
+        self.task_id = task_id if isinstance(task_id, str) else _uuid(task_id)
         self.needed_by = None if needed_by is None else _uuid(needed_by)
         by = "" if needed_by is None else f", for which task {self.needed_by} was to wait"
         super().__init__(
-            f"no task has the id {self.task_id}{by}: it was never committed in this database, "
-            "or it was deleted"
+            f"no task has the id {task_id!r:.100}: an id is a UUID, such as "
+            "'0197f3c2-5b1e-7d44-9a01-3c5e6f708192'"
+            if isinstance(task_id, str)
+            else f"no task has the id {self.task_id}{by}: it was never committed in this "
+            "database, or it was deleted"
         )
 
 
@@ -272,15 +278,22 @@ class WaitTimeout(HoldfastError):
 
 
 class TaskNotCompleted(HoldfastError):
-    """The task has ended and there is no value to return."""
+    """The task has ended and there is no value to return.
+
+    `error` is what is known of it: code, message, and type and traceback of the exception.
+    """
 
     _ended = "ended without a value"
 
-    def __init__(self, task_id: UUID | bytes, error: TaskError | None = None) -> None:
+    def __init__(
+        self, task_id: UUID | bytes, error: TaskError | None = None, *, name: str | None = None
+    ) -> None:
         self.task_id = _uuid(task_id)
+        self.name = name
         self.error = error
+        who = f"task {self.task_id}" if name is None else f"task {name} ({self.task_id})"
         because = f": {error}" if error is not None else ""
-        super().__init__(f"task {self.task_id} {self._ended}{because}")
+        super().__init__(f"{who} {self._ended}{because}")
 
     @property
     def traceback(self) -> str | None:

@@ -14,9 +14,18 @@ import time
 from collections.abc import Callable
 from uuid import UUID
 
-from holdfast.core.errors import ConfigError
+from holdfast.core.errors import ConfigError, TaskNotFound
 
-__all__ = ["IdSource", "as_bytes", "as_text", "as_uuid", "new_id", "new_ids", "uuid7"]
+__all__ = [
+    "IdSource",
+    "as_bytes",
+    "as_text",
+    "as_uuid",
+    "new_id",
+    "new_ids",
+    "sought",
+    "uuid7",
+]
 
 # Stricter than `UUID(text)`, which also takes braces, underscores and stray dashes.
 _TEXT = re.compile(r"[0-9a-fA-F]{8}(-?)[0-9a-fA-F]{4}(\1[0-9a-fA-F]{4}){2}\1[0-9a-fA-F]{12}")
@@ -134,3 +143,14 @@ def as_bytes(task_id: UUID | str | bytes) -> bytes:
         "such as '0197f3c2-5b1e-7d44-9a01-3c5e6f708192'",
         option="id",
     )
+
+
+def sought(task_id: UUID | str | bytes) -> bytes:
+    """The 16 bytes of the id of a task that is looked for.
+
+    A text that is no id is `TaskNotFound`: it comes from a URL as often as from a program, and
+    "there is no such task" is the answer to whoever typed it.
+    """
+    if isinstance(task_id, str) and not _TEXT.fullmatch(task_id):
+        raise TaskNotFound(task_id)
+    return as_bytes(task_id)

@@ -282,8 +282,7 @@ def _reason(error: TaskError) -> str:
     """One sentence: the exception and the first line of its message, or the message."""
     first = error.message.strip().partition("\n")[0]
     if error.exception is not None and not error.exception.startswith("holdfast."):
-        name = error.exception.removeprefix("builtins.")
-        first = f"{name}: {first}" if first else name
+        first = f"{error.type_name}: {first}" if first else str(error.type_name)
     return clean(first or str(error.error_code), _REASON_LIMIT)
 
 

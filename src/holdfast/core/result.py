@@ -24,6 +24,10 @@ CAUSES_LIMIT: Final = 10
 """Bounds in characters (and causes): one error stays well under 64 KiB of ASCII text."""
 
 _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
+_RAISED: Final = frozenset(
+    {ErrorCode.UNHANDLED_EXCEPTION, ErrorCode.TASK_EXITED, ErrorCode.KEYBOARD_INTERRUPT}
+)
+"""Codes that say no more than that there was an exception: its type says more."""
 _RESERVED: Final = frozenset(code.value for code in ErrorCode)
 
 
@@ -121,8 +125,21 @@ class TaskError:
         """True when Holdfast gave the code, False when the task's author did."""
         return isinstance(self.error_code, ErrorCode)
 
+    @property
+    def type_name(self) -> str | None:
+        """The exception's type as a traceback names it: `KeyError`, `shop.errors.OutOfStock`."""
+        if self.exception is None:
+            return None
+        module, dot, name = self.exception.partition(".")
+        if module in ("builtins", "__main__"):
+            return name
+        # Ours are imported from `holdfast`, wherever they are defined.
+        return self.exception.rpartition(".")[2] if dot and module == "holdfast" else self.exception
+
     def __str__(self) -> str:
-        return f"{self.error_code}: {self.message}" if self.message else str(self.error_code)
+        raised = self.error_code in _RAISED
+        what = (self.type_name if raised else None) or str(self.error_code)
+        return f"{what}: {self.message}" if self.message else what
 
 
 T_co = TypeVar("T_co", covariant=True)

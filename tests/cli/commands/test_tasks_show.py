@@ -79,7 +79,7 @@ def test_a_failure_in_full(operator: Operator, lab: Lab) -> None:
     (row,) = [line for line in said.lines if "FAILED+retried" in line]
     assert row.split()[:5] == ["1", "FAILED+retried", "2030-03-17T17:46:40Z", "1.500s", "worker-1"]
     assert "host-1:4711" in row
-    assert row.endswith("UNHANDLED_EXCEPTION: bad \\x1b[2J input")
+    assert row.endswith("ValueError: bad \\x1b[2J input")
     assert said.out.endswith('arguments:\n  "a.png"\n  width = 10\n')
 
     lab.clock.advance(60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import get_args
+from uuid import UUID
 
 import pytest
 
@@ -279,7 +280,7 @@ def test_a_parent_that_does_not_exist(lab: Lab) -> None:
     error = refuses(lab, child, saying="for which task")
     assert isinstance(error, TaskNotFound)
     assert error.needed_by is not None
-    assert (error.task_id.bytes, error.needed_by.bytes) == (missing, child.id)
+    assert (error.task_id, error.needed_by) == (UUID(bytes=missing), UUID(bytes=child.id))
 
 
 def test_a_parent_that_was_deleted_is_missed_by_a_new_step_only(lab: Lab) -> None:

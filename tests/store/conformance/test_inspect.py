@@ -63,6 +63,7 @@ def test_endings_are_of_what_has_ended(lab: Lab, zoo: dict[TaskStatus, bytes]) -
             task.error_code,
             task.failed_reason,
             task.finished_at,
+            task.task_name,
         )
 
 

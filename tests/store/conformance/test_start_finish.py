@@ -136,7 +136,7 @@ def test_completing_says_how_it_went_and_what_it_cost(lab: Lab) -> None:
     assert (attempt.worker_pid, attempt.worker_process_name) == (99, PROCESS)
     assert attempt.claim_token == task.token
     ending = lab.run(inspect.endings([task.id]))[task.id]
-    assert ending == (TaskStatus.COMPLETED, '"fine"', None, None, now)
+    assert ending[:5] == (TaskStatus.COMPLETED, '"fine"', None, None, now)
 
 
 def test_a_lost_answer_of_a_finish_is_found_in_the_attempt_row(lab: Lab) -> None:

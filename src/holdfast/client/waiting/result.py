@@ -43,7 +43,7 @@ def value_of(task_id: bytes, ending: Ending, decode: Decode | None) -> Any:
     """The value of a task that completed; raises what happened instead."""
     if ending.status is TaskStatus.COMPLETED:
         return _value(ending, decode)
-    raise _RAISED[ending.status](task_id, _error(ending))
+    raise _RAISED[ending.status](task_id, _error(ending), name=ending.task_name)
 
 
 def outcome_of(ending: Ending, decode: Decode | None) -> TaskResult[Any, TaskError]:

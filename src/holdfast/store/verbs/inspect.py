@@ -34,6 +34,7 @@ class Ending(NamedTuple):
     error_code: str | None
     failed_reason: str | None
     finished_at: int
+    task_name: str
 
 
 class Dependency(NamedTuple):
