@@ -170,9 +170,7 @@ def test_an_end_without_a_value(app: Holdfast, hands: Hands, end: str) -> None:
     assert handle.why().reasons[0] == info.failed_reason
 
 
-def test_a_failure_keeps_the_type_of_its_exception_everywhere(
-    app: Holdfast, hands: Hands
-) -> None:
+def test_a_failure_keeps_the_type_of_its_exception_everywhere(app: Holdfast, hands: Hands) -> None:
     handle = app.send("shop.pay")
     missing = KeyError("x")
     hands.end(hands.take(handle), Failed(describe(missing)))
