@@ -6,9 +6,10 @@ the client. Making an app opens nothing: the store is opened by the first use.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from functools import cached_property
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from uuid import UUID
 
@@ -32,11 +33,14 @@ from holdfast.core.status import TaskStatus
 if TYPE_CHECKING:
     from holdfast.client.control import Control
     from holdfast.runtime.application import Application
+    from holdfast.runtime.options import WorkerSettings
     from holdfast.runtime.worker import Worker
 
 __all__ = ["Holdfast", "NamedTasks"]
 
 R = TypeVar("R")
+
+_MOST_CALLERS = 20
 
 
 class NamedTasks:
@@ -68,6 +72,7 @@ class Holdfast:
     """
 
     def __init__(self, url: str | None = None, **settings: Unpack[Settings]) -> None:
+        self._made_in = _modules_of_callers()
         self._access = Access(Config.load(url, settings))
         self._registry = Registry()
         self._dispatch = Dispatch(self._access, self._registry)
@@ -208,12 +213,11 @@ class Holdfast:
     def __repr__(self) -> str:
         return f"<Holdfast {self.config.store.masked}>"
 
-    def worker(
-        self, *, target: str | None = None, queues: str | None = None, **options: Any
-    ) -> Worker:
+    def worker(self, *, target: str | None = None, **settings: Unpack[WorkerSettings]) -> Worker:
         """A worker for this app: `run()`, `start()` and `stop()`, or `run_until_idle()`.
 
-        Options are those of `holdfast worker`: `processes`, `lease`, `grace`, …
+        Its settings are those of `holdfast worker`: `concurrency`, `queues`, `grace`, … `target`
+        is MODULE:APP, for an app that is not found by itself.
         """
         from holdfast import __version__
         from holdfast.runtime.worker import Worker
@@ -224,8 +228,8 @@ class Holdfast:
             self._access.store,
             version=__version__,
             target=target,
-            queues=queues,
-            **options,
+            made_in=self._made_in,
+            settings=settings,
         )
 
     def __holdfast__(self) -> Application:
@@ -243,6 +247,20 @@ class Holdfast:
 
     def _handle(self, record: TaskRecord) -> TaskHandle[Any]:
         return self._dispatch.handle(UUID(bytes=record.id), record.task_name, record.version)
+
+
+def _modules_of_callers() -> list[str]:
+    """The modules of the code that is running, innermost first: one of them will keep the app."""
+    found: list[str] = []
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and len(found) < _MOST_CALLERS:
+        name = frame.f_globals.get("__name__")
+        if isinstance(name, str) and name not in found:
+            found.append(name)
+        if frame.f_code.co_name == "<module>":
+            break
+        frame = frame.f_back
+    return found
 
 
 def _raw(handle: TaskHandle[Any]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def site(fresh_site: MakeSite, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def test_beside_a_web_application(site: Site) -> None:
-    with site.app.worker(processes=1, lease=5, target=f"{CONTROL}:app") as worker:
+    with site.app.worker(concurrency=1, lease=5, target=f"{CONTROL}:app") as worker:
         pid = site.send("who").get(20)
         assert alive(pid)
         with pytest.raises(ConfigError):
@@ -72,7 +73,7 @@ def test_beside_a_web_application(site: Site) -> None:
 
 def test_started_by_a_thread_that_ends(site: Site) -> None:
     # The kernel ends a process when the *thread* that made it does; that must not be ours.
-    worker = site.app.worker(processes=1, lease=5, target=f"{CONTROL}:app")
+    worker = site.app.worker(concurrency=1, lease=5, target=f"{CONTROL}:app")
     starter = threading.Thread(target=worker.start)
     starter.start()
     starter.join()
@@ -86,7 +87,7 @@ def test_started_by_a_thread_that_ends(site: Site) -> None:
 
 def test_one_that_cannot_start_says_so(site: Site) -> None:
     with pytest.raises(ConfigError, match="nowhere"):
-        site.app.worker(processes=1, target="nowhere:app").start()
+        site.app.worker(concurrency=1, target="nowhere:app").start()
 
 
 # As a program of its own.
@@ -102,7 +103,7 @@ def add(a: int, b: int) -> int:
     return a + b
 
 if __name__ == "__main__":
-    sys.exit(app.worker(processes=1, lease=5).run())
+    sys.exit(app.worker(concurrency=1, lease=5).run())
 """
 
 
@@ -115,6 +116,100 @@ def test_a_script_that_is_its_own_worker(tmp_path: Path, monkeypatch: pytest.Mon
             assert app.send("add", 1, 2).get(20) == 3
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
+
+
+def run_script(
+    file: Path, *, within: float = 20, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; it and all that it started are gone afterwards."""
+    process = subprocess.Popen(
+        [sys.executable, str(file)],
+        cwd=file.parent.parent,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        said, _ = process.communicate(timeout=within)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        said, _ = process.communicate()
+        raise AssertionError(f"it did not end:\n{said}") from None
+    return subprocess.CompletedProcess(process.args, process.returncode, said)
+
+
+TASKS = """
+import os
+from holdfast import Holdfast
+
+app = Holdfast()
+
+@app.task("add")
+def add(a: int, b: int) -> int:
+    return a + b
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory of modules that is not the one the program is started in."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "tasks.py").write_text(TASKS)
+    return tmp_path
+
+
+def test_a_program_without_a_guard_that_imports_its_app(place: Path) -> None:
+    script = place / "sub" / "script.py"
+    script.write_text(
+        "from tasks import add, app\n"
+        "worker = app.worker(concurrency=1, lease=5)\n"
+        "worker.start()\n"
+        "print('sum', add.send(1, 2).get(20))\n"
+        "worker.stop()\n"
+    )
+    ended = run_script(script, HOLDFAST_URL=f"sqlite:///{place}/tasks.db")
+    assert (ended.returncode, ended.stdout.splitlines()) == (0, ["sum 3"]), ended.stdout
+
+
+def test_a_program_without_a_guard_that_defines_its_app(place: Path) -> None:
+    script = place / "sub" / "script.py"
+    script.write_text(
+        TASKS + "open('imported', 'a').write('x')\napp.worker(concurrency=1).start()\n"
+    )
+    ended = run_script(script, HOLDFAST_URL=f"sqlite:///{place}/tasks.db")
+    assert ended.returncode == 1
+    assert "starts a worker itself when it is imported" in ended.stdout
+    assert 'if __name__ == "__main__":' in ended.stdout
+    # The program itself, and the one template that refused.
+    assert (place / "imported").read_text() == "xx"
+
+
+def test_a_program_finds_the_modules_beside_it(place: Path) -> None:
+    script = place / "sub" / "script.py"
+    guarded = "\nif __name__ == '__main__':\n    with app.worker(concurrency=1, lease=5):\n"
+    script.write_text(
+        f"import tasks\n{TASKS}{guarded}        print('sum', add.send(3, 4).get(20))\n"
+    )
+    ended = run_script(script, HOLDFAST_URL=f"sqlite:///{place}/tasks.db")
+    assert (ended.returncode, ended.stdout.splitlines()) == (0, ["sum 7"]), ended.stdout
+
+
+def test_a_task_cannot_start_a_worker(place: Path) -> None:
+    (place / "sub" / "tasks.py").write_text(
+        TASKS + "\n@app.task('nest')\ndef nest() -> None:\n    app.worker().start()\n"
+    )
+    script = place / "sub" / "script.py"
+    script.write_text(
+        "from tasks import app, nest\n"
+        "with app.worker(concurrency=1, lease=5):\n"
+        "    handle = nest.send()\n"
+        "    print(handle.wait(20), handle.info().error)\n"
+    )
+    ended = run_script(script, HOLDFAST_URL=f"sqlite:///{place}/tasks.db")
+    assert "FAILED" in ended.stdout
+    assert "code that runs inside a worker's process cannot start a worker" in ended.stdout
 
 
 # For development.
@@ -152,3 +247,17 @@ def test_reloading(reloading: WorkerProcess, tmp_path: Path, number: signal.Sign
     reloading.signal(number)
     assert reloading.wait(10) == 0
     until(lambda: not any(map(alive, family)), within=3, what="nothing to be left")
+
+
+def test_one_ctrl_c_of_a_terminal_is_one_wish_to_stop(fresh_site: MakeSite) -> None:
+    site = fresh_site("tests.e2e.programs.stopping")
+    worker = site.worker("--reload", "-c", "1", "--lease", "5", "--grace", "60").ready()
+    handle = site.send("resubmits", "resubmits")
+    site.begun("resubmits")
+    # A terminal signals everybody in its foreground process group.
+    os.killpg(worker.pid, signal.SIGINT)
+    until(lambda: "stopping" in worker.said)
+    site.ledger.open_gate("resubmits")
+    assert worker.wait(10) == 0
+    assert handle.get(1) == 1
+    assert "the grace is over" not in worker.said

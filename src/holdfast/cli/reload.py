@@ -1,4 +1,9 @@
-"""`--reload`: start the worker anew whenever a Python file below this directory changes."""
+"""`--reload`: start the worker anew whenever a Python file below this directory changes.
+
+Owns the worker's process, and every signal that is meant for it. The worker is in a process group
+of its own: a terminal sends Ctrl-C to the whole group, and a worker that got it from there and
+from here would take one wish to stop for two.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +15,87 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
+
+from holdfast.runtime import orphan_guard
 
 log = logging.getLogger("holdfast.reload")
 
 _EVERY = 0.5
+_PATIENCE = 10.0
+"""Seconds that running tasks have when a file has changed; then they are interrupted."""
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def run_reloading(arguments: Sequence[str], root: Path | None = None) -> int:
     """Run `holdfast ARGUMENTS` over and over; the exit code of the last run."""
-    root = root or Path.cwd()
-    seen = snapshot(root)
-    # A service manager's way to say Ctrl-C; without it the worker would be left behind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    process = _start(arguments)
-    try:
-        while True:
+    return _Reloading(arguments, root or Path.cwd()).run()
+
+
+class _Reloading:
+    def __init__(self, arguments: Sequence[str], root: Path) -> None:
+        self._arguments = arguments
+        self._root = root
+        self._asked = False
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> int:
+        for number in _STOP:
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGUSR1, self._on_question)
+        seen = snapshot(self._root)
+        process = self._start()
+        while not self._asked:
+            # Ended by itself, it waits for a change: most likely the app cannot be imported.
             time.sleep(_EVERY)
-            now = snapshot(root)
-            changed = sorted(
-                path for path in now.keys() | seen.keys() if now.get(path) != seen.get(path)
-            )
-            if changed:
-                log.info("%s changed; the worker starts anew", changed[0])
+            now = snapshot(self._root)
+            if now != seen and not self._asked:
+                changed = min(path for path, at in now.items() ^ seen.items())
+                log.info("%s changed; the worker starts anew", changed)
                 seen = now
-                _stop(process)
-                process = _start(arguments)
-    except KeyboardInterrupt:
-        return _stop(process)
+                self._replace(process)
+                if not self._asked:
+                    process = self._start()
+        return process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        parent = os.getpid()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "holdfast", *self._arguments],
+            process_group=0,
+            # Safe: this process has one thread.
+            preexec_fn=lambda: orphan_guard.die_with(parent, signal.SIGTERM),  # noqa: PLW1509
+        )
+        if self._asked:
+            # Asked while it was being made.
+            self._tell(signal.SIGTERM)
+        return self._process
+
+    def _replace(self, process: subprocess.Popen[bytes]) -> None:
+        """Stop the worker; tasks that take long are interrupted, which costs them nothing."""
+        while not self._asked:
+            self._tell(signal.SIGTERM)
+            try:
+                process.wait(_PATIENCE)
+                return
+            except subprocess.TimeoutExpired:
+                continue
+        process.wait()
+
+    def _on_stop(self, number: int, frame: FrameType | None) -> None:
+        self._asked = True
+        self._tell(signal.SIGTERM)
+
+    def _on_question(self, number: int, frame: FrameType | None) -> None:
+        self._tell(signal.SIGUSR1)
+
+    def _tell(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.returncode is None:
+            try:
+                os.kill(self._process.pid, number)
+            except ProcessLookupError:
+                pass
 
 
 def snapshot(root: Path) -> dict[str, int]:
@@ -53,17 +111,3 @@ def snapshot(root: Path) -> dict[str, int]:
                 except OSError:
                     continue
     return found
-
-
-def _start(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "holdfast", *arguments])
-
-
-def _stop(process: subprocess.Popen[bytes]) -> int:
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-    try:
-        return process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.wait()

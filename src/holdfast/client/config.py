@@ -14,15 +14,13 @@ from typing import Any, Final, TypedDict
 from urllib.parse import parse_qsl
 
 from holdfast.core.errors import ConfigError
+from holdfast.core.options import setting_text
 from holdfast.core.options.retention import Retention
 from holdfast.store.settings import MEMORY, SqliteDriver, StoreSettings, parse_url
 
 __all__ = ["Config", "Settings"]
 
 DEFAULT_URL: Final = "sqlite:///holdfast.db"
-_PREFIX: Final = "HOLDFAST_"
-_TRUE: Final = frozenset({"1", "true", "yes", "on"})
-_FALSE: Final = frozenset({"0", "false", "no", "off"})
 
 
 class Settings(TypedDict, total=False):
@@ -52,39 +50,6 @@ def _text(value: str) -> str:
     return value
 
 
-def _flag(value: str) -> bool:
-    if value.lower() in _TRUE:
-        return True
-    if value.lower() in _FALSE:
-        return False
-    raise ValueError("true or false")
-
-
-def _whole(value: str) -> int:
-    try:
-        return int(value)
-    except ValueError:
-        raise ValueError("a whole number") from None
-
-
-def _seconds(value: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        raise ValueError("a number of seconds") from None
-
-
-def _seconds_or_never(value: str) -> float | None:
-    return None if value.lower() in ("none", "never") else _seconds(value)
-
-
-def _retention(value: str) -> Retention:
-    try:
-        return Retention(**dict(part.split("=", 1) for part in value.split(",") if part))
-    except (TypeError, ValueError, ConfigError):
-        raise ValueError("of the form tasks=30d,logs=7d") from None
-
-
 def _setting(
     default: Any,
     read: Callable[[str], Any],
@@ -109,35 +74,35 @@ class Config:
     """PostgreSQL: the schema of the tables; None follows the connection's search path."""
     driver: SqliteDriver | None = _setting(None, _text, kind=(str, _NEVER))
     """SQLite: the library; None takes apsw, or follows the first connection of `using`."""
-    durable: bool = _setting(True, _flag, kind=bool)
+    durable: bool = _setting(True, setting_text.flag, kind=bool)
     """False lets a crash of the machine lose the latest commits, and is quicker."""
-    pooler: bool = _setting(False, _flag, kind=bool)
+    pooler: bool = _setting(False, setting_text.flag, kind=bool)
     """PostgreSQL: the server is reached through a transaction pooler such as PgBouncer."""
-    auto_migrate: bool | None = _setting(None, _flag, kind=(bool, _NEVER))
+    auto_migrate: bool | None = _setting(None, setting_text.flag, kind=(bool, _NEVER))
     """Upgrade an older schema on first use; None: on SQLite only."""
-    max_connections: int = _setting(5, _whole, kind=int, least=1)
-    connect_timeout: float = _setting(5.0, _seconds, kind=_NUMBER, least=0.001)
-    statement_timeout: float = _setting(30.0, _seconds, kind=_NUMBER, least=0.001)
-    lock_timeout: float = _setting(10.0, _seconds, kind=_NUMBER, least=0.001)
-    allow_network_filesystem: bool = _setting(False, _flag, kind=bool)
+    max_connections: int = _setting(5, setting_text.whole, kind=int, least=1)
+    connect_timeout: float = _setting(5.0, setting_text.seconds, kind=_NUMBER, least=0.001)
+    statement_timeout: float = _setting(30.0, setting_text.seconds, kind=_NUMBER, least=0.001)
+    lock_timeout: float = _setting(10.0, setting_text.seconds, kind=_NUMBER, least=0.001)
+    allow_network_filesystem: bool = _setting(False, setting_text.flag, kind=bool)
     """SQLite: take a file on NFS or SMB, whose locks cannot be relied on."""
-    send_timeout: float = _setting(5.0, _seconds, kind=_NUMBER, least=0)
+    send_timeout: float = _setting(5.0, setting_text.seconds, kind=_NUMBER, least=0)
     """How long a send tries to reach a database that is away; 0 tries once."""
-    max_payload: int = _setting(1_048_576, _whole, kind=int, least=2)
+    max_payload: int = _setting(1_048_576, setting_text.whole, kind=int, least=2)
     """The largest arguments or result of one task, in bytes of JSON."""
     default_timeout: float | None = _setting(
-        3600.0, _seconds_or_never, kind=(int, float, _NEVER), least=0.001
+        3600.0, setting_text.seconds_or_never, kind=(int, float, _NEVER), least=0.001
     )
     """The `timeout` of tasks that name none; None: never."""
-    lease: float = _setting(30.0, _seconds, kind=_NUMBER, least=1)
+    lease: float = _setting(30.0, setting_text.seconds, kind=_NUMBER, least=1)
     """Workers: how long a vanished worker keeps its tasks; renewed every third of it."""
-    grace: float = _setting(30.0, _seconds, kind=_NUMBER, least=0)
+    grace: float = _setting(30.0, setting_text.seconds, kind=_NUMBER, least=0)
     """Workers: how long running tasks may go on after the first signal to stop."""
-    kill_grace: float = _setting(5.0, _seconds, kind=_NUMBER, least=0)
+    kill_grace: float = _setting(5.0, setting_text.seconds, kind=_NUMBER, least=0)
     """Workers: how long code that is told to end has before it is killed."""
-    outage_grace: float = _setting(600.0, _seconds, kind=_NUMBER, least=0)
+    outage_grace: float = _setting(600.0, setting_text.seconds, kind=_NUMBER, least=0)
     """Workers: how long code goes on while the database says that it cannot serve."""
-    retention: Retention = _setting(Retention(), _retention, kind=Retention)
+    retention: Retention = _setting(Retention(), setting_text.retention, kind=Retention)
     """How long ended tasks and other records are kept."""
     store: StoreSettings = field(init=False, repr=False)
     """What the store needs to know of this."""
@@ -167,29 +132,17 @@ class Config:
         for name in in_url & given.keys():
             raise ConfigError(f"{name} is given twice: in the URL and as a keyword", option=name)
         found = {
-            name: _read(name, environment[_variable(name)], setting.metadata["read"])
+            name: setting_text.read(name, environment, setting.metadata["read"])
             for name, setting in known.items()
-            if name not in given and name not in in_url and environment.get(_variable(name))
+            if name not in given
+            and name not in in_url
+            and environment.get(setting_text.variable(name))
         }
         return cls(**found, **given)
 
     def following(self, driver: SqliteDriver) -> Config:
         """The same settings, on the SQLite library of a caller's connection."""
         return replace(self, driver=driver)
-
-
-def _variable(name: str) -> str:
-    return _PREFIX + name.upper()
-
-
-def _read(name: str, value: str, read: Callable[[str], Any]) -> Any:
-    try:
-        return read(value)
-    except ValueError as wanted:
-        raise ConfigError(
-            f"the environment variable {_variable(name)} is {value!r}; it must be {wanted}",
-            option=name,
-        ) from None
 
 
 def _check(config: Config) -> None:

@@ -1,35 +1,29 @@
 """How one worker works: one frozen value, checked once.
 
-Owns the names, defaults and limits of a worker's own settings, and the reading of `-q`.
+Owns the names, defaults and limits of a worker's own settings, and their order of precedence: what
+was given here (a flag, a keyword of `app.worker`), then the app's own setting, then the
+environment, then the default.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypedDict
 
 from holdfast.core.errors import ConfigError
-from holdfast.core.options import checks
+from holdfast.core.options import checks, setting_text
 from holdfast.core.options.retention import Retention
+from holdfast.runtime.queue_choice import QueueChoice, Queues, choose_queues, parse_queues
 from holdfast.store.verbs.claims import MAX_TASKS_PER_LEASE
 
 MAX_BATCH = MAX_TASKS_PER_LEASE
 """Tasks of one claim at the most."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueChoice:
-    """One queue a worker serves."""
-
-    name: str
-    weight: int | None = None
-    """Its share of the claims when several queues have work; None: strictly in order."""
-    cap: int | None = None
-    """How many of its tasks this worker has in hand at the most."""
-
-
-def default_processes() -> int:
+def default_concurrency() -> int:
     """One child per processor that this process may use."""
     try:
         return max(1, len(os.sched_getaffinity(0)))
@@ -37,46 +31,126 @@ def default_processes() -> int:
         return max(1, os.cpu_count() or 1)
 
 
+class WorkerSettings(TypedDict, total=False):
+    """The keywords of `app.worker(…)`; what each means is said in `WorkerOptions`."""
+
+    concurrency: int
+    threads: int
+    coroutines: int
+    queues: Queues
+    lease: float
+    grace: float
+    kill_grace: float
+    outage_grace: float
+    poll: float
+    max_tasks_per_child: int | None
+    max_memory_per_child: int | None
+    drop_unknown_after: float | None
+    snapshot_interval: float
+    retention: Retention
+    burst: bool
+
+
+def _setting(read: Callable[[str], Any], default: Any = MISSING, *, least: float = 0) -> Any:
+    metadata = {"read": read, "least": least}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """Every setting of one worker."""
+    """Every setting of one worker.
 
-    processes: int = field(default_factory=default_processes)
-    threads: int = 8
-    coroutines: int = 200
-    queues: tuple[QueueChoice, ...] = ()
+    Each has a keyword of `app.worker`, an environment variable (`HOLDFAST_` and the name in
+    capitals) and a flag of `holdfast worker`. Durations are seconds.
+    """
+
+    concurrency: int = _setting(setting_text.whole, default_concurrency, least=1)
+    """Processes that run tasks of the kind `process`, one each."""
+    threads: int = _setting(setting_text.whole, 8, least=1)
+    coroutines: int = _setting(setting_text.whole, 200, least=1)
+    queues: tuple[QueueChoice, ...] = _setting(parse_queues, ())
     """Empty: every queue that a known task names."""
-    lease: float = 30.0
-    grace: float = 30.0
-    kill_grace: float = 5.0
-    outage_grace: float = 600.0
-    poll: float = 1.0
-    max_tasks_per_child: int | None = None
-    max_memory_per_child_mb: int | None = None
-    drop_unknown_after: float | None = None
+    lease: float = _setting(setting_text.seconds, 30.0, least=1)
+    grace: float = _setting(setting_text.seconds, 30.0)
+    kill_grace: float = _setting(setting_text.seconds, 5.0)
+    outage_grace: float = _setting(setting_text.seconds, 600.0)
+    poll: float = _setting(setting_text.seconds, 1.0, least=0.01)
+    """How often it looks by itself, hints or not."""
+    max_tasks_per_child: int | None = _setting(setting_text.whole, None, least=1)
+    max_memory_per_child: int | None = _setting(setting_text.whole, None, least=1)
+    """Megabytes."""
+    drop_unknown_after: float | None = _setting(setting_text.seconds_or_never, None)
     """Seconds after which a task is dropped that no worker has known since; None: never."""
-    snapshot_interval: float = 30.0
-    retention: Retention = field(default_factory=Retention)
-    burst: bool = False
+    snapshot_interval: float = _setting(setting_text.seconds, 30.0, least=0.1)
+    """How often it writes down how it does (`holdfast workers list`)."""
+    retention: Retention = _setting(setting_text.retention, Retention)
+    burst: bool = _setting(setting_text.flag, False)
     """Stop when there is nothing left to do."""
 
     def __post_init__(self) -> None:
-        for name in ("processes", "threads", "coroutines"):
-            checks.at_least(1, getattr(self, name), name)
-        for name, least in _LEAST.items():
+        if self.queues != ():
+            object.__setattr__(self, "queues", choose_queues(self.queues))
+        checks.flag(self.burst, "burst")
+        if not isinstance(self.retention, Retention):
+            raise ConfigError(
+                f"retention={self.retention!r} is not usable: give a Retention(…)",
+                option="retention",
+            )
+        for name in _WHOLE:
             value = getattr(self, name)
-            if not value >= least:
-                raise ConfigError(
-                    f"{name}={value!r} is too small: give at least {least:g} seconds", option=name
-                )
-
+            if value is not None or name not in _OPTIONAL:
+                checks.at_least(1, value, name)
+        for setting in fields(self):
+            if setting.name in _SECONDS:
+                self._check_seconds(setting.name, setting.metadata["least"])
         self._check_drop_unknown_after()
+
+    def _check_seconds(self, name: str, least: float) -> None:
+        value = getattr(self, name)
+        usable = type(value) in (int, float) and value >= least
+        if not usable or (value == math.inf and name not in _WITHOUT_END):
+            raise ConfigError(
+                f"{name}={value!r} is not usable: give a number of seconds, {least:g} or more",
+                option=name,
+            )
+
+    @classmethod
+    def load(
+        cls,
+        given: Mapping[str, Any],
+        app: Mapping[str, Any],
+        environment: Mapping[str, str],
+    ) -> WorkerOptions:
+        """The settings of one worker, from what was given, what its app says, and what is set.
+
+        What is None was not given. What the app says, it may have from the environment itself.
+        """
+        known = {setting.name: setting for setting in fields(cls)}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        for name in chosen:
+            if name not in known:
+                names = ", ".join(sorted(known))
+                raise ConfigError(f"a worker has no setting {name!r}; it has {names}", option=name)
+        if isinstance(chosen.get("retention"), str):
+            chosen["retention"] = _read_retention(chosen["retention"])
+        said = {name: value for name, value in app.items() if name in known}
+        if isinstance(said.get("retention"), Mapping):
+            said["retention"] = Retention(**said["retention"])
+        found = {
+            name: setting_text.read(name, environment, setting.metadata["read"])
+            for name, setting in known.items()
+            if name not in said and name not in chosen
+            if environment.get(setting_text.variable(name))
+        }
+        return cls(**{**found, **said, **chosen})
 
     def _check_drop_unknown_after(self) -> None:
         after, name = self.drop_unknown_after, "drop_unknown_after"
         if after is None:
             return
-        if not 0 < after < math.inf:
+        if type(after) not in (int, float) or not 0 < after < math.inf:
             raise ConfigError(
                 f"{name}={after!r} is not usable: give a number of seconds above 0, or leave it "
                 "out to keep such tasks",
@@ -102,46 +176,16 @@ class WorkerOptions:
         return min(5.0, self.lease / 3)
 
 
-_LEAST = {
-    "lease": 1.0,
-    "grace": 0.0,
-    "kill_grace": 0.0,
-    "outage_grace": 0.0,
-    "poll": 0.01,
-    "snapshot_interval": 0.1,
-}
-
-
-def parse_queues(text: str) -> tuple[QueueChoice, ...]:
-    """Read `a,b` (in this order), `high:5,low:1` (by weight), `images=4` (at most four)."""
-    found: list[QueueChoice] = []
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
-        rest, _, cap = part.partition("=")
-        name, _, weight = rest.rpartition(":") if ":" in rest else (rest, "", "")
-        if ":" in rest and not weight.isdigit():
-            # A queue's name may itself have a colon in it.
-            name, weight = rest, ""
-        found.append(
-            QueueChoice(
-                checks.queue_name(name),
-                _positive(weight, part, "weight") if weight else None,
-                _positive(cap, part, "limit") if cap else None,
-            )
-        )
-    if not found:
-        raise ConfigError(f"-q {text!r} names no queue: give for example -q high,low")
-    names = [choice.name for choice in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"-q {text!r} names the queue {name!r} twice")
-    if any(c.weight for c in found) and not all(c.weight for c in found):
+def _read_retention(text: str) -> Retention:
+    try:
+        return setting_text.retention(text)
+    except ValueError as wanted:
         raise ConfigError(
-            f"-q {text!r} gives weights to some queues only: give one to all, or none"
-        )
-    return tuple(found)
+            f"--retention is {text!r}; it must be {wanted}", option="retention"
+        ) from None
 
 
-def _positive(text: str, part: str, what: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise ConfigError(f"-q {part!r}: the {what} {text!r} is not a positive whole number")
-    return int(text)
+_WHOLE = ("concurrency", "threads", "coroutines", "max_tasks_per_child", "max_memory_per_child")
+_OPTIONAL = ("max_tasks_per_child", "max_memory_per_child")
+_WITHOUT_END = ("grace", "kill_grace", "outage_grace")
+_SECONDS = (*_WITHOUT_END, "lease", "poll", "snapshot_interval")

@@ -6,17 +6,19 @@ beside a web application, `run_until_idle` runs tasks in this very process, for 
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.core.errors import ConfigError
+from holdfast.runtime import process_role
 from holdfast.runtime.application import Application
-from holdfast.runtime.options import parse_queues
+from holdfast.runtime.options import WorkerOptions, WorkerSettings
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -33,22 +35,29 @@ class Worker:
         store: Callable[[], Store],
         *,
         version: str,
-        target: str | None = None,
-        queues: str | None = None,
-        **options: Any,
+        target: str | None,
+        made_in: Sequence[str],
+        settings: WorkerSettings,
     ) -> None:
+        # Checked here, where they were written, rather than when the worker starts.
+        self._queues = WorkerOptions.load(settings, application.settings, os.environ).queues
+        if target is not None and not isinstance(target, str):
+            raise ConfigError(
+                f'target={target!r} is not usable: give text such as "shop.tasks:app"',
+                option="target",
+            )
         self._app = app
         self._application = application
         self._store = store
         self._version = version
         self._target = target
-        self._queues = parse_queues(queues) if queues is not None else ()
-        self._options: Mapping[str, Any] = options
+        self._made_in = made_in
+        self._settings = settings
         self._supervisor: Supervisor | None = None
         self._thread: threading.Thread | None = None
 
     def run(self) -> int:
-        """Work until SIGTERM or SIGINT, or until `stop`; the exit code."""
+        """Work until a signal to stop, or until `stop`; the exit code."""
         supervisor = self._launch()
         with _Signals(supervisor):
             return supervisor.run()
@@ -88,6 +97,7 @@ class Worker:
         """Run what is ready in this process and thread; how many runs there were."""
         from holdfast.runtime.inline import Inline
 
+        process_role.refuse_inline()
         names = [choice.name for choice in self._queues]
         return Inline(self._application, self._store()).run_until_idle(names)
 
@@ -106,28 +116,51 @@ class Worker:
     def _launch(self, ready: Any = lambda: None) -> Supervisor:
         from holdfast.runtime.launch import launch
 
-        given = {**self._options, "queues": self._queues or None}
-        target = self._target or find_target(self._app)
-        self._supervisor = launch(target, given, version=self._version, ready=ready)
+        target = self._target or find_target(self._app, self._made_in)
+        self._supervisor = launch(
+            target,
+            self._settings,
+            version=self._version,
+            ready=ready,
+            # A relative entry means the directory of now.
+            path=[str(Path(entry).absolute()) for entry in sys.path],
+        )
         return self._supervisor
 
 
-def find_target(app: object) -> str:
-    """MODULE:APP of an app: where a child can import it from."""
-    for name, module in list(sys.modules.items()):
-        found = next((key for key, value in vars(module).items() if value is app), None)
-        if found is None:
-            continue
-        if name != "__main__":
-            return f"{name}:{found}"
-        if module.__spec__ is not None:
-            return f"{module.__spec__.name}:{found}"
-        if getattr(module, "__file__", None):
-            return f"{Path(str(module.__file__)).stem}:{found}"
+def find_target(app: object, made_in: Sequence[str] = ()) -> str:
+    """MODULE:APP of an app: where a child can import it from.
+
+    The module that made it comes first: others may only have imported it, and do things when they
+    are imported that are no business of a worker. The program itself comes last.
+    """
+    names = [name for name in made_in if name not in _PROGRAM]
+    names += [name for name in list(sys.modules) if name not in _PROGRAM]
+    for name in (*dict.fromkeys(names), *_PROGRAM):
+        module = sys.modules.get(name)
+        for key, value in list(getattr(module, "__dict__", {}).items()):
+            if value is app:
+                importable = name if name not in _PROGRAM else _name_of_program(module)
+                if importable is not None:
+                    return f"{importable}:{key}"
     raise ConfigError(
         "the worker cannot import this app: keep it in a variable of a module, or give "
         'target="module:name"'
     )
+
+
+_PROGRAM = ("__main__", "__mp_main__")
+"""What the running program is called, instead of its module's name."""
+
+
+def _name_of_program(module: object) -> str | None:
+    """The name by which the running program can be imported, if there is one."""
+    spec = getattr(module, "__spec__", None)
+    if spec is not None:
+        return str(spec.name) if spec.name not in _PROGRAM else None
+    file = getattr(module, "__file__", None)
+    stem = Path(str(file)).stem
+    return stem if file and "." not in stem and stem not in _PROGRAM else None
 
 
 class _Signals:

@@ -36,29 +36,15 @@ def _end_the_start(number: int, frame: FrameType | None) -> None:
 @click.command("worker")
 @click.argument("target", metavar="MODULE:APP")
 @click.option(
-    "-c",
-    "--concurrency",
-    "processes",
-    type=int,
-    envvar="HOLDFAST_CONCURRENCY",
-    help="Processes that run tasks; default: one per processor.",
+    "-c", "--concurrency", type=int, help="Processes that run tasks; default: one per processor."
 )
 @click.option(
-    "--threads",
-    type=int,
-    envvar="HOLDFAST_THREADS",
-    help="Tasks with executor='thread' that run at a time; default 8.",
+    "--threads", type=int, help="Tasks with executor='thread' that run at a time; default 8."
 )
-@click.option(
-    "--coroutines",
-    type=int,
-    envvar="HOLDFAST_COROUTINES",
-    help="async tasks that run at a time; default 200.",
-)
+@click.option("--coroutines", type=int, help="async tasks that run at a time; default 200.")
 @click.option(
     "-q",
     "--queues",
-    envvar="HOLDFAST_QUEUES",
     help="a,b in this order; high:5,low:1 by weight; images=4 at most four at a time.",
 )
 @click.option("--lease", type=float, help="Seconds until a vanished worker's tasks are taken over.")
@@ -67,11 +53,12 @@ def _end_the_start(number: int, frame: FrameType | None) -> None:
 @click.option(
     "--outage-grace", type=float, help="Seconds that tasks go on while the store is down."
 )
+@click.option("--poll", type=float, help="Seconds between looks into the queues; default 1.")
 @click.option("--max-tasks-per-child", type=int, help="Replace a child after so many tasks.")
 @click.option(
     "--max-memory-per-child",
-    "max_memory_per_child_mb",
     type=int,
+    metavar="MB",
     help="Replace a child that has grown over so many megabytes.",
 )
 @click.option(
@@ -80,11 +67,22 @@ def _end_the_start(number: int, frame: FrameType | None) -> None:
     metavar="SECONDS",
     help="Drop tasks that no worker has known for so long; default: never.",
 )
+@click.option(
+    "--snapshot-interval", type=float, help="Seconds between entries in `workers list`; default 30."
+)
+@click.option(
+    "--retention",
+    metavar="KIND=TIME,…",
+    help="How long records are kept: tasks=30d,logs=7d,worker_states=7d,dead=never.",
+)
 @click.option("--burst", is_flag=True, default=None, help="Stop when there is nothing left to do.")
 @click.option("--reload", is_flag=True, help="For development: start anew when a file changes.")
 @click.option("-v", "--verbose", is_flag=True, help="Log every detail.")
-def worker(target: str, queues: str | None, reload: bool, verbose: bool, **given: object) -> None:
-    """Run the tasks of the app MODULE:APP."""
+def worker(target: str, reload: bool, verbose: bool, **given: object) -> None:
+    """Run the tasks of the app MODULE:APP.
+
+    Each setting has an environment variable: --kill-grace is HOLDFAST_KILL_GRACE.
+    """
     from holdfast.cli.logs import configure
     from holdfast.runtime.launch import launch
 
@@ -97,7 +95,7 @@ def worker(target: str, queues: str | None, reload: bool, verbose: bool, **given
     signal.signal(signal.SIGTERM, _end_the_start)
     signal.signal(signal.SIGINT, _end_the_start)
     try:
-        supervisor = launch(target, {**given, "queues": queues}, version=__version__)
+        supervisor = launch(target, given, version=__version__)
 
         def asked(number: int, frame: FrameType | None) -> None:
             supervisor.stop()

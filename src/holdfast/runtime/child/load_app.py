@@ -21,8 +21,12 @@ class Unloadable(Exception):
     """The application cannot be loaded; the message is for the user's eyes."""
 
 
-def load(target: str) -> Application:
-    """Import the module of MODULE:APP and find the application in it."""
+def load(target: str, search_path: str = "") -> Application:
+    """Import the module of MODULE:APP and find the application in it.
+
+    `search_path`: where the process that embeds the worker finds its modules, written like
+    PYTHONPATH.
+    """
     module_name, colon, path = target.partition(":")
     if not colon or not module_name or not path:
         raise Unloadable(f"{target!r} names no application: give MODULE:APP, {_EXAMPLE}")
@@ -30,6 +34,10 @@ def load(target: str) -> Application:
         dotted = module_name.removesuffix(".py").strip("./").replace("/", ".")
         raise Unloadable(f"{module_name!r} is a file: give the name of the module, {dotted}:{path}")
     place = os.getcwd()  # noqa: PTH109 - sys.path holds strings
+    if search_path:
+        # As it is over there, so that the same names mean the same modules.
+        theirs = search_path.split(os.pathsep)
+        sys.path[:] = [*theirs, *(entry for entry in sys.path if entry not in theirs)]
     if place not in sys.path:
         sys.path.insert(0, place)
     return _application(_find(_import(module_name), path, target), target)

@@ -1,6 +1,6 @@
 """A child that was spawned: it imports the application by itself.
 
-    python -m holdfast.runtime.child.spawned_main MODULE:APP DIRECTORY TEMPLATE_PID FORK
+    python -m holdfast.runtime.child.spawned_main MODULE:APP DIRECTORY PATH TEMPLATE_PID FORK
 
 Its socket, its shared page and its output pipe are the descriptors 3, 4 and 5; FORK is the
 message that asked for it, in hexadecimal.
@@ -13,7 +13,7 @@ import sys
 
 import msgspec
 
-from holdfast.runtime import orphan_guard
+from holdfast.runtime import orphan_guard, process_role
 from holdfast.runtime.child import seat
 from holdfast.runtime.child.load_app import Unloadable, load
 from holdfast.runtime.child.stdio import StandardStreams
@@ -24,19 +24,21 @@ _DESCRIPTORS = (3, 4, 5)
 
 def main() -> None:
     """Be a child."""
-    target, place, template, message = sys.argv[1:]
+    target, place, path, template, message = sys.argv[1:]
     orphan_guard.die_with(int(template))
     for descriptor in _DESCRIPTORS:
         os.set_inheritable(descriptor, False)
     fork = msgspec.msgpack.decode(bytes.fromhex(message), type=Fork)
     os.chdir(place)
     streams = StandardStreams()
+    process_role.take("importing")
     try:
-        application = load(target)
+        application = load(target, path)
     except Unloadable as error:
         sys.stderr.write(f"{error}\n")
         streams.flush()
         os._exit(EXIT_BROKEN)
+    process_role.take("child")
     seat.live(fork, _DESCRIPTORS, application, streams, int(template))
 
 

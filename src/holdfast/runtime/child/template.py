@@ -1,6 +1,8 @@
 """The template: the process that imports the application, and makes children of itself.
 
-    python -m holdfast.runtime.child.template MODULE:APP DESCRIPTOR
+    python -m holdfast.runtime.child.template MODULE:APP DESCRIPTOR [PATH]
+
+PATH is the module search path of the process that embeds the worker, if one does.
 
 Owns user code's first import and every child's birth and death. While it has one thread,
 a child is a fork: quick, and sharing memory. Threads do not survive a fork, nor do the locks
@@ -31,7 +33,7 @@ from typing import NoReturn
 
 import msgspec
 
-from holdfast.runtime import orphan_guard
+from holdfast.runtime import orphan_guard, process_role
 from holdfast.runtime.application import Application, manifest
 from holdfast.runtime.child.load_app import Unloadable, load
 from holdfast.runtime.child.stdio import StandardStreams
@@ -59,8 +61,9 @@ _HELD_BACK = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 class Template:
     """One application, and its living children."""
 
-    def __init__(self, target: str, sock: socket.socket) -> None:
+    def __init__(self, target: str, sock: socket.socket, path: str = "") -> None:
         self._target = target
+        self._path = path
         self._sock = sock
         self._parent = os.getppid()
         self._place = str(Path.cwd())
@@ -81,10 +84,11 @@ class Template:
             pass
         self._settle_signals()
         try:
-            application = load(self._target)
+            application = load(self._target, self._path)
         except Unloadable as error:
             self._say(Broken(str(error)))
             self._end(2)
+        process_role.take("child")
         threads = thread_count()
         self._say(manifest(application, self._target, threads))
         # Again: a module may have set its own when it was imported.
@@ -203,6 +207,7 @@ class Template:
                     "holdfast.runtime.child.spawned_main",
                     self._target,
                     self._place,
+                    self._path,
                     str(os.getpid()),
                     msgspec.msgpack.encode(fork).hex(),
                 ],
@@ -315,9 +320,10 @@ def _ignored(number: int, frame: FrameType | None) -> None:
 
 def main() -> NoReturn:
     """Be the template of `MODULE:APP`, over the socket with the given number."""
-    target, descriptor = sys.argv[1:]
+    target, descriptor, *path = sys.argv[1:]
     os.set_inheritable(int(descriptor), False)
-    Template(target, socket.socket(fileno=int(descriptor))).run()
+    process_role.take("importing")
+    Template(target, socket.socket(fileno=int(descriptor)), *path).run()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ from math import inf
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
-from holdfast.runtime.options import QueueChoice, WorkerOptions
+from holdfast.runtime.options import WorkerOptions
+from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.supervisor.children.message_loop import MessageLoop
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
@@ -346,7 +347,7 @@ def _queues(options: WorkerOptions, tasks: Sequence[KnownTask]) -> Sequence[Queu
 def _pool_size(options: WorkerOptions, tasks: Sequence[KnownTask]) -> dict[Kind, tuple[int, int]]:
     kinds = {task.kind for task in tasks}
     sizes: dict[Kind, tuple[int, int]] = {
-        "process": (options.processes, 1),
+        "process": (options.concurrency, 1),
         "thread": (1, options.threads),
         "async": (1, options.coroutines),
     }

@@ -13,7 +13,7 @@ import pytest
 from holdfast.core.ending import Failed, Outcome, Returned
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
-from holdfast.runtime.options import QueueChoice
+from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
 from holdfast.runtime.supervisor.duties.claimer import Claimer
 from holdfast.runtime.supervisor.duties.finisher import Finisher

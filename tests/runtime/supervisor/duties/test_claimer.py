@@ -12,7 +12,7 @@ import pytest
 from holdfast.core.ending import NotBegun, Returned
 from holdfast.core.options.policy import Policy
 from holdfast.core.status import TaskStatus
-from holdfast.runtime.options import QueueChoice
+from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.supervisor.duties.claimer import Claimer
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished

@@ -7,10 +7,12 @@ needs of Holdfast is imported while the template does its part.
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import ConfigError
@@ -30,7 +32,9 @@ class AppBroken(ConfigError):
 class TemplateProcess:
     """The process that children are forked from."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, path: Sequence[str] = ()) -> None:
+        self._target = target
+        self._path = path
         ours, theirs = socket.socketpair()
         self.sock = ours
         with theirs:
@@ -41,6 +45,7 @@ class TemplateProcess:
                     "holdfast.runtime.child.template",
                     target,
                     str(theirs.fileno()),
+                    *([os.pathsep.join(path)] if path else []),
                 ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,

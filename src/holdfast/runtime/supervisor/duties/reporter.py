@@ -121,7 +121,7 @@ class Reporter:
             memory_percent=100 * memory / total if total else None,
             cpu_percent=percent,
             max_claim_batch=MAX_BATCH,
-            max_claim_per_worker=options.processes + options.threads + options.coroutines,
+            max_claim_per_worker=options.concurrency + options.threads + options.coroutines,
             queue_priorities=to_json(self._weights) if self._weights else None,
             queue_max_concurrency=to_json(self._caps) if self._caps else None,
             recovery_config=to_json(
@@ -132,7 +132,7 @@ class Reporter:
     def _settings(self) -> dict[str, object]:
         options = self._ledger.options
         return {
-            "processes": options.processes,
+            "concurrency": options.concurrency,
             "threads": options.threads,
             "coroutines": options.coroutines,
             "lease": options.lease,
@@ -140,7 +140,7 @@ class Reporter:
             "kill_grace": options.kill_grace,
             "outage_grace": options.outage_grace,
             "max_tasks_per_child": options.max_tasks_per_child,
-            "max_memory_per_child_mb": options.max_memory_per_child_mb,
+            "max_memory_per_child": options.max_memory_per_child,
             "drop_unknown_after": options.drop_unknown_after,
         }
 

@@ -146,7 +146,7 @@ class TimeLimits:
 
     def _weigh(self) -> None:
         """Retire children that have grown too large."""
-        limit = self._ledger.options.max_memory_per_child_mb
+        limit = self._ledger.options.max_memory_per_child
         if limit is None or monotonic() < self._memory_at:
             return
         self._memory_at = monotonic() + _MEMORY_EVERY

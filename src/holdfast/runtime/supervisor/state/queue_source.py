@@ -16,7 +16,7 @@ from typing import get_args
 from holdfast.core.cursor import Cursor
 from holdfast.core.options.policy import Policy
 from holdfast.core.records import HEAD, Position
-from holdfast.runtime.options import QueueChoice
+from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.wire.messages import Kind, KnownTask
 from holdfast.store.verbs.claims import known_name, rules
 
