@@ -22,13 +22,13 @@ from uuid import UUID
 import click
 
 from holdfast.cli.render.screen import Screen
-from holdfast.cli.render.table import one_line
 from holdfast.client.access import Access
 from holdfast.client.config import Config
 from holdfast.client.control import Control
 from holdfast.core.errors import ConfigError, HoldfastError, PayloadError, StoreError
 from holdfast.core.identity import as_bytes, as_uuid
 from holdfast.core.moment import from_us
+from holdfast.core.text import one_line
 from holdfast.store.op import Op
 from holdfast.store.verbs.timing import next_due
 

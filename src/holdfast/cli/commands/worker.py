@@ -16,6 +16,7 @@ from types import FrameType
 import click
 
 from holdfast import __version__
+from holdfast.cli.logs import FORMATS, LEVELS, configure
 from holdfast.core.errors import ConfigError, StoreError
 
 EXIT_STORE = 3
@@ -77,16 +78,38 @@ def _end_the_start(number: int, frame: FrameType | None) -> None:
 )
 @click.option("--burst", is_flag=True, default=None, help="Stop when there is nothing left to do.")
 @click.option("--reload", is_flag=True, help="For development: start anew when a file changes.")
-@click.option("-v", "--verbose", is_flag=True, help="Log every detail.")
-def worker(target: str, reload: bool, verbose: bool, **given: object) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="A line per task: --log-level debug.")
+@click.option(
+    "--log-level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    default="info",
+    show_default=True,
+    envvar="HOLDFAST_LOG_LEVEL",
+    help="Leave out what is less.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(FORMATS, case_sensitive=False),
+    default="text",
+    show_default=True,
+    envvar="HOLDFAST_LOG_FORMAT",
+    help="Lines of text, or one JSON object a line.",
+)
+def worker(
+    target: str,
+    reload: bool,
+    verbose: bool,
+    log_level: str,
+    log_format: str,
+    **given: object,
+) -> None:
     """Run the tasks of the app MODULE:APP.
 
     Each setting has an environment variable: --kill-grace is HOLDFAST_KILL_GRACE.
     """
-    from holdfast.cli.logs import configure
     from holdfast.runtime.launch import launch
 
-    configure(verbose=verbose)
+    configure(level="debug" if verbose else log_level, form=log_format)
     if reload:
         from holdfast.cli.reload import run_reloading
 

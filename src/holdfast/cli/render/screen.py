@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.cli.logs import visible
 from holdfast.cli.render import json_document
-from holdfast.cli.render.table import Table, Value, drawn, one_line, piped, plain, styled
+from holdfast.cli.render.table import Table, Value, drawn, piped, plain, styled
+from holdfast.core.text import one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console

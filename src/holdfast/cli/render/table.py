@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from holdfast.cli.logs import visible
+from holdfast.core.text import one_line
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -56,11 +56,6 @@ class Table:
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Value]]
-
-
-def one_line(text: str) -> str:
-    """Text that stays on its line, whatever is in it."""
-    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def plain(table: Table) -> Iterator[str]:

@@ -15,9 +15,9 @@ from uuid import UUID
 
 import click
 
-from holdfast.cli.logs import visible
 from holdfast.cli.session import Refused, Session
 from holdfast.client.info import TaskInfo
+from holdfast.core.text import visible
 from holdfast.store.verbs.evidence import Printed, read_log
 
 _LOOK: Final = 0.3

@@ -1,8 +1,8 @@
 """Calling the hooks of an application.
 
 Owns which hooks belong to which end of a run, and the rule that a hook never changes one: what
-it raises is logged, and its traceback goes to stderr, where it becomes part of the task's
-own output.
+it raises is told to the supervisor, for the worker's log, and its traceback goes to stderr, where
+it becomes part of the task's own output.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import inspect
 import logging
 import sys
 import traceback
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from holdfast.core.hooks import OF_WORKER, AppHooks, Hook, TaskEvent, WorkerEvent
@@ -22,6 +22,14 @@ from holdfast.core.outcome import Change
 log = logging.getLogger("holdfast.worker")
 
 _FAILURES: Final = frozenset({Verb.FAIL, Verb.RETRY, Verb.RECOVER, Verb.STALL})
+
+
+def _to_nobody(text: str) -> None:
+    """Where there is no supervisor, what a hook raised is in the output only."""
+
+
+tell_supervisor: Callable[[str], None] = _to_nobody
+"""Says a line in the worker's log; a child puts its own way there into this place."""
 
 
 def hooks_of(change: Change) -> list[str]:
@@ -82,8 +90,17 @@ def _run(answer: Awaitable[Any]) -> None:
 def _report(function: Hook, event: TaskEvent | WorkerEvent, error: BaseException) -> None:
     about = f" of task {event.id} ({event.name})" if isinstance(event, TaskEvent) else ""
     name = getattr(function, "__qualname__", repr(function))
-    log.error("hook %s (%s)%s raised %s", event.hook, name, about, type(error).__qualname__)
+    told = f"hook {event.hook} ({name}){about} raised {_line(error)}"
+    log.error("%s", told)
+    tell_supervisor(told)
     try:
         traceback.print_exception(error, file=sys.stderr)
     except Exception:  # noqa: BLE001 - the exception's own code runs in there
         pass
+
+
+def _line(error: BaseException) -> str:
+    try:
+        return f"{type(error).__qualname__}: {error}"
+    except Exception:  # noqa: BLE001 - its `str` is the author's
+        return type(error).__qualname__

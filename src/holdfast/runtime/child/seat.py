@@ -42,6 +42,7 @@ from holdfast.runtime.wire.messages import (
     Note,
     Outcome,
     Rang,
+    Said,
     Tell,
     Told,
 )
@@ -54,6 +55,7 @@ log = logging.getLogger("holdfast.worker")
 
 _PUT_OFF_US = 10_000_000
 _EXIT_PATIENCE = 5.0
+_LONGEST = 2000
 _HIGH = 512
 """From which number on a child keeps its own descriptors, if it may have so many."""
 
@@ -85,6 +87,7 @@ class Seat:
             for task in application.tasks
         }
         self._connect_output()
+        hooks.tell_supervisor = self._complain
 
     @property
     def home(self) -> Home:
@@ -96,6 +99,9 @@ class Seat:
 
     def note(self, note: Note, /) -> None:
         self.notes.add(note)
+
+    def _complain(self, text: str) -> None:
+        self.link.send(Said(0, text.encode("utf-8", "replace")[:_LONGEST]))
 
     def _send_note(self, note: Note) -> None:
         self.link.send(note)

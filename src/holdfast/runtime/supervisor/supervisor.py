@@ -50,6 +50,7 @@ from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import sources
+from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
 from holdfast.runtime.wire.messages import Kind, KnownTask, Manifest
 from holdfast.store.protocol import Store
@@ -93,6 +94,7 @@ class Supervisor:
         found = sources(_queues(options, manifest.tasks), manifest.tasks)
         self.ledger = Ledger(options, manifest.tasks)
         self._outage = Outage(options.gap / 2)
+        task_log = TaskLog()
         self._evidence = EvidenceRecorder(store, self.ledger, self._outage)
         self._hint_listener = HintListener(
             store,
@@ -139,12 +141,17 @@ class Supervisor:
             version=version,
             tasks=manifest.tasks,
             sources=found,
+            task_log=task_log,
         )
         self._shutdown = Shutdown(
             self.ledger, self._pool, self._time_limits, announce=self._reporter.farewell
         )
         maintenance = Maintenance(
-            store, options, self._outage, promoted=lambda: self._claimer.rung(frozenset())
+            store,
+            options,
+            self._outage,
+            promoted=lambda: self._claimer.rung(frozenset()),
+            task_log=task_log,
         )
         self._maintenance = Loop(maintenance, self._failed)
         lease_keeper = LeaseKeeper(store, self.ledger, self._outage, stop_code=self._lost)
@@ -160,6 +167,7 @@ class Supervisor:
                 worker_id=self.worker_id,
                 kill=self._kill,
                 put_off=self._maintenance.wake,
+                task_log=task_log,
             ),
             lease_keeper,
             self._evidence,
@@ -186,6 +194,7 @@ class Supervisor:
             len(self.manifest.tasks),
             _describe(self._pool_wanted()),
         )
+        log.info("to see its tasks: holdfast tasks list --app %s", self.manifest.app_name)
         self._ready()
         try:
             while self._failure is None and not self._shutdown.step():

@@ -219,7 +219,10 @@ class Withdrawn(Message, frozen=True):
 
 
 class Said(Message, frozen=True):
-    """Output of a task in a thread or async child; a process child has its pipe for that."""
+    """Output of a task in a thread or async child; a process child has its pipe for that.
+
+    From slot 0, which is nobody's, it is for the worker's log: a hook of the child has raised.
+    """
 
     slot: int
     data: bytes

@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from holdfast.core.identity import as_text
 from holdfast.core.outcome import Change
 from holdfast.core.records import LOST
 from holdfast.core.status import TaskStatus
@@ -272,6 +273,6 @@ def _decided(
     try:
         change = decide(abandoned)
     except Exception:
-        log.exception("task %s cannot be recovered; it is set aside", id.hex())
+        log.exception("task %s cannot be recovered; it is set aside", as_text(id))
         return None
     return Ending(key, token, change, pid=row[9], worker_id=row[10])

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.text import one_line
 from holdfast.runtime.supervisor.children.output_log import OutputLog, Splitter
+from holdfast.runtime.supervisor.children.stray_output import StrayOutput
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle
@@ -27,6 +29,7 @@ log = logging.getLogger("holdfast.worker")
 
 _EVERY = 0.2
 _MOST_TASKS = 200
+_LONGEST = 2000
 
 
 @dataclass(slots=True)
@@ -63,6 +66,7 @@ class EvidenceRecorder:
         self._lock = threading.Lock()
         self._records: dict[int, Record] = {}
         self._splitters: dict[int, Splitter] = {}
+        self._stray = StrayOutput()
 
     # --- what is heard (message loop) -------------------------------------------------------
 
@@ -77,12 +81,19 @@ class EvidenceRecorder:
             assignment = self._ledger.assignments.get(slot)
             if assignment is not None:
                 self.said(assignment, piece)
+            else:
+                self._stray.printed(child.name, piece)
         return anything
 
     def said(self, assignment: Assignment, data: bytes) -> None:
         """A task printed."""
         with self._lock:
             self._record(assignment).output_log.add(data)
+
+    def complained(self, child: ChildHandle, data: bytes) -> None:
+        """A child has something to say that is no task's output: a hook of its failed."""
+        text = one_line(data.decode("utf-8", "replace"), _LONGEST)
+        log.error("%s: %s", child.name, text)
 
     def noted(self, assignment: Assignment, note: Note) -> None:
         """A task said something about itself."""
@@ -95,6 +106,7 @@ class EvidenceRecorder:
     def gone(self, child: ChildHandle) -> None:
         """A child is dead: its pipe says no more."""
         self._splitters.pop(child.number, None)
+        self._stray.gone(child.name)
 
     def _record(self, assignment: Assignment) -> Record:
         record = self._records.get(assignment.slot)

@@ -32,6 +32,7 @@ from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Finished
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.task_log import TaskLog, named
 from holdfast.store.op import Key, apart
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import finish, inspect
@@ -75,11 +76,13 @@ class Finisher:
         worker_id: str,
         kill: Callable[[ChildHandle], None],
         put_off: Callable[[], None],
+        task_log: TaskLog | None = None,
     ) -> None:
         self._store = store
         self._ledger = ledger
         self._outage = outage
         self._remote_hooks = remote_hooks
+        self._task_log = task_log or TaskLog()
         self._kill = kill
         self._worker_id = worker_id
         self._put_off = put_off
@@ -109,6 +112,7 @@ class Finisher:
                 self._write(part)
         elif self._counts and monotonic() - self._tallied_at >= _TALLY_EVERY:
             self._write([])
+        self._task_log.flush()
         return 0.0
 
     def _write(self, batch: list[Finished], *, skip_locked: bool = False) -> None:
@@ -132,6 +136,8 @@ class Finisher:
             self._counts.clear()
             self._tallied_at = monotonic()
         self._settle(batch, answers)
+        if endings or self._task_log.says_completions:
+            self._tell(batch, endings, answers)
         if any(landing.status is TaskStatus.SCHEDULED for landing in answers.values()):
             self._put_off()
         self._cry(batch, endings, answers)
@@ -144,6 +150,33 @@ class Finisher:
             landing = answers.get(ending.key)
             if ending.key in orphans and landing is not None and landing.status is not None:
                 self._remote_hooks.orphaned(orphans[ending.key], ending.change, landing.status)
+
+    def _tell(
+        self, batch: Sequence[Finished], endings: Sequence[Ending], answers: dict[Key, Landing]
+    ) -> None:
+        """Have the log say what became of these runs."""
+        changes = {ending.key: ending.change for ending in endings}
+        completions = self._task_log.says_completions
+        for done in batch:
+            assignment = done.assignment
+            task = assignment.task
+            landing = answers.get(task.key, _COMPLETED_ITSELF)
+            change = changes.get(task.key)
+            if landing.answer is not Answer.LANDED:
+                continue
+            if change is None:
+                if completions:
+                    self._task_log.completed(task, assignment.attempt, done.run_us)
+            else:
+                self._task_log.ended(
+                    task,
+                    assignment.attempt,
+                    done.outcome,
+                    change,
+                    landing.status or change.target,
+                    assignment.policy,
+                    done.run_us,
+                )
 
     def _reread(self, batch: list[Finished]) -> list[Finished]:
         """Ask the rows of tasks that say they have completed themselves (`complete_in`).
@@ -220,9 +253,8 @@ class Finisher:
                 runs[task.queue_name, task.task_name, landing.status].append(done.run_us)
                 continue
             log.warning(
-                "task %s (%s): its lease was lost; what attempt %d came to is discarded",
-                task.id.hex(),
-                task.task_name,
+                "%s: its lease was lost; what attempt %d came to is discarded",
+                named(task),
                 done.assignment.attempt,
             )
         with self._ledger.lock:
@@ -233,6 +265,7 @@ class Finisher:
         for (queue, name, status), took in runs.items():
             counts = self._counts[queue, name]
             counts[_COUNTED_AS.get(status, "other")] += len(took)
+            self._task_log.counted(_COUNTED_AS.get(status, "other"), len(took))
             counts["run_us"] += sum(took)
 
     def _extras(self, batch: Sequence[Finished]) -> Extras:
@@ -280,9 +313,7 @@ class Finisher:
             self._write(batch[middle:])
         elif isinstance(batch[0].outcome, Failed):
             done = batch[0]
-            log.error(
-                "task %s: its end cannot be written: %s", done.assignment.task.id.hex(), error
-            )
+            log.error("%s: its end cannot be written: %s", named(done.assignment.task), error)
             with self._ledger.lock:
                 self._ledger.forget([done.assignment.task])
         else:

@@ -21,9 +21,11 @@ from math import inf
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Change, Crashed, decide
+from holdfast.core.text import one_line
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.lease_keeper import uptime
 from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import leases, timing
 from holdfast.store.verbs.leases import Abandoned
@@ -47,7 +49,9 @@ class Maintenance:
         *,
         promoted: Callable[[], None],
         clock: Callable[[], float] = uptime,
+        task_log: TaskLog | None = None,
     ) -> None:
+        self._task_log = task_log or TaskLog()
         self._clock = clock
         self._store = store
         self._options = options
@@ -104,9 +108,17 @@ class Maintenance:
         if not self._store.run(leases.count()):
             return
         tried: list[bytes] = []
+        decided: dict[bytes, tuple[Abandoned, Change]] = {}
+
+        def decide_about(task: Abandoned) -> Change:
+            change = abandoned(task)
+            decided[task.id] = task, change
+            return change
+
         while self._store.attempt(lambda: leases.may_recover(gap_us)):
+            decided.clear()
             done = self._store.attempt(
-                lambda: leases.recover(abandoned, tried=tried, gap_us=gap_us)
+                lambda: leases.recover(decide_about, tried=tried, gap_us=gap_us)
             )
             if done is None:
                 return
@@ -114,10 +126,13 @@ class Maintenance:
             if done.released or done.recovered:
                 log.warning(
                     "worker %s vanished: %d of its tasks recovered, %d unstarted ones released",
-                    done.worker_id,
+                    one_line(done.worker_id),
                     done.recovered,
                     done.released,
                 )
+                for task, change in decided.values() if done.recovered else ():
+                    policy = Policy.decode(task.task_options)
+                    self._task_log.recovered(task, task.attempt, change, policy)
                 self._promoted()
 
 

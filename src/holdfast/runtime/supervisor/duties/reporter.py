@@ -15,14 +15,18 @@ from time import monotonic
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.payload.codec import to_json
 from holdfast.core.records import WorkerState
+from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import MAX_BATCH
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import QueueSource
+from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.wire.messages import KnownTask
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import workers
+from holdfast.store.verbs import inspect, workers
 from holdfast.store.verbs.claims import known_name
+
+_COUNTED = 1_000
 
 
 class Reporter:
@@ -41,10 +45,12 @@ class Reporter:
         version: str,
         tasks: Sequence[KnownTask],
         sources: Sequence[QueueSource],
+        task_log: TaskLog | None = None,
     ) -> None:
         self._store = store
         self._ledger = ledger
         self._outage = outage
+        self._task_log = task_log or TaskLog()
         self._worker_id = worker_id
         self._hostname = hostname
         self._version = version
@@ -87,6 +93,9 @@ class Reporter:
             if monotonic() >= self._snapshot_at:
                 self._store.run(workers.snapshot(self._snapshot()))
                 self._snapshot_at = monotonic() + options.snapshot_interval - interval / 2
+            with self._ledger.lock:
+                running, _ = self._ledger.counts()
+            self._task_log.sum_up(self._waiting, running)
         except StoreUnavailable as error:
             self._outage.noted(error)
         return interval
@@ -97,6 +106,12 @@ class Reporter:
             self._store.run(workers.stop(self._worker_id))
         except StoreUnavailable:
             pass
+
+    def _waiting(self) -> str:
+        """How many tasks are claimable; counting them must not cost a busy store anything."""
+        found = self._store.run(inspect.counts(cap=_COUNTED))
+        number = found.by_status.get(TaskStatus.PENDING, 0)
+        return f"{number:,}+" if TaskStatus.PENDING in found.at_least else f"{number:,}"
 
     def _snapshot(self) -> WorkerState:
         with self._ledger.lock:

@@ -25,6 +25,7 @@ from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.task_log import named
 from holdfast.runtime.wire.messages import Cancel, Why, Withdraw
 
 log = logging.getLogger("holdfast.worker")
@@ -111,10 +112,10 @@ class TimeLimits:
         assignment.doomed = why
         assignment.doomed_at = monotonic()
         log.log(
-            logging.INFO if why in ("cancel", "shutdown") else logging.WARNING,
-            "task %s (%s) %s and is ended",
-            assignment.task.id.hex(),
-            assignment.task.task_name,
+            # What it comes to is said when that is written; only what is lost comes to nothing.
+            logging.WARNING if why == "lost" else logging.DEBUG,
+            "%s %s and is ended",
+            named(assignment.task),
             _WORDS[why],
         )
         if child.kind != "process":
@@ -136,9 +137,8 @@ class TimeLimits:
         assignment.killed = True
         child.killed = True
         log.warning(
-            "task %s (%s) did not end within %g s; %s is killed",
-            assignment.task.id.hex(),
-            assignment.task.task_name,
+            "%s did not end within %g s; %s is killed",
+            named(assignment.task),
             self._ledger.options.kill_grace,
             child.name,
         )

@@ -29,6 +29,7 @@ from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.costs import LEAST_US, SHORT_US, WINDOW_US, Costs, Mix
 from holdfast.runtime.supervisor.state.placement import Placement
+from holdfast.runtime.supervisor.task_log import named
 from holdfast.runtime.wire.messages import KINDS, Kind, KnownTask
 from holdfast.store.op import Key
 
@@ -401,5 +402,5 @@ def _policy(task: ClaimedTask) -> Policy:
         return Policy.decode(task.task_options)
     except HoldfastError as error:
         # Written by other code than ours. The task can still run; the defaults are safe.
-        log.warning("task %s: its options cannot be read: %s", task.id.hex(), error)
+        log.warning("%s: its options cannot be read: %s", named(task), error)
         return Policy()

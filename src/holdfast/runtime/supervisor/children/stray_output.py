@@ -1,0 +1,74 @@
+"""What children print while no task of theirs is speaking: hooks of the worker, background
+threads, exit functions, tasks whose output is not captured.
+
+Owns its way into the worker's log, line by line, with the child's name and a bound on how many
+lines a second each child may have. It has no task, so it is stored nowhere.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Final
+
+from holdfast.core.text import one_line
+
+log = logging.getLogger("holdfast.output")
+
+_PER_SECOND: Final = 100
+_LONGEST: Final = 8192
+
+
+@dataclass(slots=True)
+class _Speaker:
+    held: bytearray = field(default_factory=bytearray)
+    second: int = 0
+    lines: int = 0
+
+
+class StrayOutput:
+    """Used by the message loop's thread only."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._speakers: dict[str, _Speaker] = {}
+
+    def printed(self, name: str, data: bytes) -> None:
+        """A child printed this, and no task of it did."""
+        speaker = self._speakers.setdefault(name, _Speaker())
+        speaker.held += data
+        *lines, rest = speaker.held.split(b"\n")
+        if len(rest) > _LONGEST:
+            lines, rest = [*lines, rest], bytearray()
+        speaker.held = rest
+        for line in lines:
+            self._say(name, speaker, line)
+
+    def gone(self, name: str) -> None:
+        """A child is dead: what it began to say is all there is."""
+        speaker = self._speakers.pop(name, None)
+        if speaker is None:
+            return
+        if speaker.held:
+            self._say(name, speaker, speaker.held)
+        _left_out(name, speaker)
+
+    def _say(self, name: str, speaker: _Speaker, line: bytearray) -> None:
+        second = int(self._clock())
+        if second != speaker.second:
+            _left_out(name, speaker)
+            speaker.second, speaker.lines = second, 0
+        speaker.lines += 1
+        if speaker.lines <= _PER_SECOND and log.isEnabledFor(logging.INFO):
+            text = one_line(line.decode("utf-8", "replace"), _LONGEST)
+            fields = {"event": "output", "child": name}
+            log.info("%s: %s", name, text, extra={"holdfast": fields})
+
+
+def _left_out(name: str, speaker: _Speaker) -> None:
+    number = speaker.lines - _PER_SECOND
+    if number > 0:
+        fields = {"event": "left_out", "kind": "output", "child": name, "lines": number}
+        log.info("%s: … and %s more line(s)", name, f"{number:,}", extra={"holdfast": fields})

@@ -1,0 +1,278 @@
+"""What the worker's log says about tasks: a line for each end that somebody should know of.
+
+Owns the words, their fields, and how many lines a second there may be. Failures, crashes,
+timeouts, stalls and retries are said by default, each with the task, its short id, the attempt,
+what happened and what comes next; completions only at DEBUG. A kind of line that comes too often
+is counted instead, and the number is said once a second. While there is work, a line every half
+a minute sums it up.
+
+The same fields are attached to the record as `record.holdfast`, for handlers that write JSON.
+Everything that comes from a row or from a task's code is escaped: no value can forge a line.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any, Final, Protocol
+
+from holdfast.core.ending import (
+    AbortAsked,
+    CancelAcknowledged,
+    Crashed,
+    NotBegun,
+    Outcome,
+    RetryAsked,
+    SnoozeAsked,
+    StalledBySilence,
+    StoppedByShutdown,
+    TimedOut,
+)
+from holdfast.core.identity import as_text, short_id
+from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import Change
+from holdfast.core.status import TaskStatus
+from holdfast.core.text import one_line
+
+log = logging.getLogger("holdfast.task")
+
+SUMMARY_EVERY: Final = 30.0
+_PER_SECOND: Final = 20
+_COMPLETIONS_PER_SECOND: Final = 1000
+_LONGEST: Final = 500
+_LONGEST_NAME: Final = 100
+
+_EVENTS: Final[dict[type, str]] = {
+    TimedOut: "timeout",
+    Crashed: "crashed",
+    StalledBySilence: "stalled",
+    CancelAcknowledged: "cancelled",
+    StoppedByShutdown: "interrupted",
+    SnoozeAsked: "snoozed",
+    AbortAsked: "aborted",
+    RetryAsked: "retry_asked",
+}
+_WORDS: Final = {
+    "timeout": "timed out",
+    "cancelled": "was cancelled",
+    "interrupted": "was interrupted",
+    "retry_asked": "asked for a retry",
+}
+_LEVELS: Final = {"cancelled": logging.INFO, "interrupted": logging.INFO, "snoozed": logging.DEBUG}
+_LEFT_OUT: Final = "… and %s more line(s) of this kind: %s"
+
+
+class Named(Protocol):
+    """What is needed of a task to name it."""
+
+    @property
+    def id(self) -> bytes: ...
+    @property
+    def task_name(self) -> str: ...
+
+
+class Counted(Named, Protocol):
+    """What is needed of a task to say how many attempts it has."""
+
+    @property
+    def retry_count(self) -> int: ...
+    @property
+    def max_retries(self) -> int: ...
+    @property
+    def crash_count(self) -> int: ...
+
+
+def named(task: Named) -> str:
+    """A task for a log line: its name and its short id, on one line whatever they are."""
+    return f"{one_line(task.task_name, _LONGEST_NAME)} {short_id(task.id)}"
+
+
+class TaskLog:
+    """Any thread may say something."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._second = 0
+        self._said: Counter[str] = Counter()
+        self._levels: dict[str, int] = {}
+        self._finished: Counter[str] = Counter()
+        self._summed_up_at = clock()
+
+    @property
+    def says_completions(self) -> bool:
+        """Whether completions are worth telling."""
+        return log.isEnabledFor(logging.DEBUG)
+
+    def completed(self, task: Counted, attempt: int, run_us: int) -> None:
+        """A task has completed."""
+        fields = {"attempt": attempt, "status": "COMPLETED", "duration": run_us / 1e6}
+        text = f"{named(task)} completed in attempt {attempt}, {_length(run_us / 1e6)}"
+        self.say(logging.DEBUG, "completed", task, text, fields)
+
+    def ended(
+        self,
+        task: Counted,
+        attempt: int,
+        outcome: Outcome,
+        change: Change,
+        status: TaskStatus,
+        policy: Policy,
+        run_us: int,
+    ) -> None:
+        """A run came to something other than a value, and it is written."""
+        if type(outcome) is NotBegun:
+            return
+        event = _EVENTS.get(type(outcome), "failed")
+        if status is TaskStatus.CANCELLED:
+            # Whatever its code came to, a cancel had been requested.
+            event = "cancelled"
+        level = _LEVELS.get(event, logging.ERROR if status.is_terminal else logging.WARNING)
+        of = attempt + max(0, task.max_retries - task.retry_count)
+        what = f" of {of}" if event in ("failed", "timeout", "retry_asked") else ""
+        because = f": {one_line(change.failed_reason, _LONGEST)}" if change.failed_reason else ""
+        text = (
+            f"{named(task)} {_WORDS.get(event, event)} in attempt {attempt}{what}{because}; "
+            f"{_next(task, change, status, policy)}"
+        )
+        error = change.error
+        fields: dict[str, Any] = {
+            "attempt": attempt,
+            "max_attempts": of,
+            "status": status.value,
+            "duration": run_us / 1e6,
+            "reason": change.failed_reason,
+            "error_code": change.error_code,
+            "exception": None if error is None else error.exception,
+            "retry_in": None if status.is_terminal else (change.delay_us or 0) / 1e6,
+            "dead_letter": _is_dead(change, status),
+        }
+        if error is not None and error.traceback and log.isEnabledFor(logging.DEBUG):
+            fields["traceback"] = error.traceback
+        self.say(level, event, task, text, fields)
+
+    def recovered(self, task: Counted, attempt: int, change: Change, policy: Policy) -> None:
+        """A task whose worker vanished is taken care of here."""
+        text = (
+            f"{named(task)} recovered after attempt {attempt}: "
+            f"{one_line(change.failed_reason or '', _LONGEST)}; "
+            f"{_next(task, change, change.target, policy)}"
+        )
+        level = logging.ERROR if change.target.is_terminal else logging.WARNING
+        fields = {
+            "attempt": attempt,
+            "status": change.target.value,
+            "reason": change.failed_reason,
+            "error_code": change.error_code,
+            "retry_in": None if change.target.is_terminal else (change.delay_us or 0) / 1e6,
+            "dead_letter": _is_dead(change, change.target),
+        }
+        self.say(level, "recovered", task, text, fields)
+
+    def say(
+        self,
+        level: int,
+        event: str,
+        task: Named | None,
+        text: str,
+        fields: Mapping[str, Any] | None = None,
+    ) -> None:
+        """A line of a kind, unless there have been too many of it in this second."""
+        if not log.isEnabledFor(level) or not self._admits(level, event):
+            return
+        found: dict[str, Any] = {"event": event}
+        if task is not None:
+            found["task"] = task.task_name
+            found["task_id"] = as_text(task.id)
+            found["queue"] = getattr(task, "queue_name", None)
+        found.update(fields or {})
+        log.log(level, "%s", text, extra={"holdfast": found})
+
+    def counted(self, what: str, number: int) -> None:
+        """Runs have ended like this: for the summary."""
+        self._finished[what] += number
+
+    def flush(self) -> None:
+        """Say how many lines were left out, if the second in which they were is over."""
+        if self._said and int(self._clock()) != self._second:
+            with self._lock:
+                left_out = self._turn(int(self._clock()))
+            _tell(left_out)
+
+    def sum_up(self, waiting: Callable[[], str], running: int) -> None:
+        """Say what was done since the last time, if that is long enough ago and there is any.
+
+        `waiting` is asked only then. Call it from one thread only.
+        """
+        now = self._clock()
+        span = now - self._summed_up_at
+        if span < SUMMARY_EVERY or not self._finished or not log.isEnabledFor(logging.INFO):
+            return
+        finished, self._finished = self._finished, Counter()
+        self._summed_up_at = now
+        done = ", ".join(f"{finished[name]:,} {name}" for name in sorted(finished))
+        log.info(
+            "in the last %.0f s: %s; %s running here, %s waiting",
+            span,
+            done,
+            f"{running:,}",
+            waiting(),
+            extra={"holdfast": {"event": "summary", "seconds": round(span, 1), **finished}},
+        )
+
+    def _admits(self, level: int, event: str) -> bool:
+        second = int(self._clock())
+        most = _COMPLETIONS_PER_SECOND if event == "completed" else _PER_SECOND
+        with self._lock:
+            left_out = self._turn(second) if second != self._second else []
+            self._said[event] += 1
+            self._levels[event] = level
+            admitted = self._said[event] <= most
+        _tell(left_out)
+        return admitted
+
+    def _turn(self, second: int) -> list[tuple[int, int, str]]:
+        """A new second begins; what was left out in the last one."""
+        left_out = []
+        for event, number in self._said.items():
+            most = _COMPLETIONS_PER_SECOND if event == "completed" else _PER_SECOND
+            if number > most:
+                left_out.append((self._levels[event], number - most, event))
+        self._said.clear()
+        self._second = second
+        return left_out
+
+
+def _tell(left_out: list[tuple[int, int, str]]) -> None:
+    for level, number, event in left_out:
+        fields = {"event": "left_out", "kind": event, "lines": number}
+        log.log(level, _LEFT_OUT, f"{number:,}", event, extra={"holdfast": fields})
+
+
+def _next(task: Counted, change: Change, status: TaskStatus, policy: Policy) -> str:
+    if status.is_terminal:
+        return f"{status.value}, dead letter" if _is_dead(change, status) else status.value
+    when = f"in {_length(change.delay_us / 1e6)}" if change.delay_us else "at once"
+    if change.retries:
+        allowed = change.retries_allowed or task.max_retries
+        return f"retry {task.retry_count + 1} of {allowed} {when}"
+    if change.crashes:
+        return f"runs again {when} (crash {task.crash_count + 1} of {policy.max_crashes})"
+    return f"runs again {when}, at no cost"
+
+
+def _is_dead(change: Change, status: TaskStatus) -> bool:
+    return change.dead_letter and status in (TaskStatus.FAILED, TaskStatus.STALLED)
+
+
+def _length(seconds: float) -> str:
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.001 else f"{seconds * 1000:.2g} ms"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.3g} min"
+    return f"{seconds / 3600:.3g} h"
