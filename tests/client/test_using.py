@@ -17,10 +17,19 @@ import pytest
 import sqlalchemy
 from django.conf import settings as django_settings
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from holdfast import ConfigError, Holdfast, PayloadMismatch, StoreError, TaskNotFound, Unique
+from holdfast import (
+    ConfigError,
+    Holdfast,
+    PayloadMismatch,
+    SchemaMismatch,
+    StoreError,
+    TaskNotFound,
+    Unique,
+)
 from tests.support.postgres import PostgresServer
 
 Open = Callable[..., Holdfast]
@@ -305,9 +314,11 @@ def test_tables_cannot_be_made_inside_the_callers_transaction(sqlite: str, open_
     connection.execute("CREATE TABLE mine (a)")
     connection.execute("INSERT INTO mine VALUES (1)")
     app = open_app(sqlite)
-    with pytest.raises(StoreError, match=r"holdfast db migrate"):
-        app.using(connection)
+    with app.using(connection), pytest.raises(SchemaMismatch, match=r"holdfast db migrate"):
+        app.send("any")
+    assert connection.in_transaction
     connection.commit()
+    assert connection.execute("SELECT a FROM mine").fetchall() == [(1,)]
     with app.using(connection):
         app.send("any")
     connection.commit()
@@ -335,24 +346,54 @@ def test_another_engine_is_refused(sqlite: str, postgres: str, open_app: Open) -
 def test_another_database_is_refused(postgres: str, postgres_url: str, open_app: Open) -> None:
     with Holdfast(postgres_url) as other:
         other.send("any")
-    with (
-        psycopg.connect(postgres_url) as connection,
-        pytest.raises(ConfigError, match="leads to other tables"),
-    ):
-        open_app(postgres).using(connection)
+    app = open_app(postgres)
+    with psycopg.connect(postgres_url) as connection, app.using(connection):
+        with pytest.raises(ConfigError, match="leads to other tables"):
+            app.send("any")
+        # The refusal undid nothing but itself.
+        connection.execute("SELECT 1")
 
 
-def test_another_schema_is_refused(postgres_url: str, open_app: Open) -> None:
-    open_app(postgres_url).send("any")
+def test_the_callers_search_path_does_not_matter(postgres_url: str, open_app: Open) -> None:
+    app = open_app(postgres_url)
+    app.send("any", 1)
     with Holdfast(postgres_url, schema="other") as other:
         other.send("any")
         with psycopg.connect(postgres_url) as connection, other.using(connection):
             assert total(other) == 1
-    with (
-        psycopg.connect(postgres_url, options="-c search_path=other") as connection,
-        pytest.raises(ConfigError, match="search_path"),
-    ):
-        open_app(postgres_url).using(connection)
+    with psycopg.connect(postgres_url, options="-c search_path=other") as connection:
+        with app.using(connection):
+            app.send("any", 2)
+            connection.execute("SET LOCAL search_path = pg_catalog")
+            app.send("any", 3)
+        connection.commit()
+    assert sorted(task.args for task in app.control.tasks.list().tasks) == [[1], [2], [3]]
+
+
+def test_nothing_is_asked_before_the_callers_first_statement(postgres: str, open_app: Open) -> None:
+    app = open_app(postgres)
+    with psycopg.connect(postgres) as connection:
+        with connection.transaction(), app.using(connection):
+            # Refused as soon as any statement has run in the transaction.
+            connection.execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+            app.send("any")
+        with app.using(connection):
+            pass
+        assert connection.info.transaction_status == TransactionStatus.IDLE
+    assert total(app) == 1
+
+
+def test_a_transaction_that_has_failed_is_refused(postgres: str, open_app: Open) -> None:
+    app = open_app(postgres)
+    with psycopg.connect(postgres) as connection:
+        with pytest.raises(psycopg.Error):
+            connection.execute("SELECT 1 / 0")
+        with app.using(connection), pytest.raises(StoreError, match="roll it back"):
+            app.send("any")
+        connection.rollback()
+        with app.using(connection):
+            app.send("any")
+    assert total(app) == 1
 
 
 def test_memory_is_refused(open_app: Open) -> None:

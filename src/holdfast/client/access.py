@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from holdfast.client.config import Config
 from holdfast.client.offload import Offload
@@ -52,7 +52,7 @@ class Access:
         self._store: Store | None = None
         self._borrowed = False
         self._closed = False
-        self.acquainted: WeakSet[Any] = WeakSet()
+        self.acquainted: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._begin()
         _living.add(self)
 

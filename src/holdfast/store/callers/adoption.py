@@ -1,22 +1,31 @@
 """Operations on a connection that the caller brings, in the caller's transaction.
 
 Owns the choice of the engine's half (`sqlite_connection`, `postgres_connection`) for a connection,
-and the refusal of one that leads elsewhere: another engine, another file, another database,
-or tables of the same names in another schema. What the engines do with a connection, and
-what they never do to it, is said there.
+and the refusal of one that leads elsewhere: another engine, another file, another server or
+database. What the engines do with a connection, and what they never do to it, is said there.
+
+Adopting a connection runs nothing on it: a SELECT would begin a transaction of which the caller
+knows nothing, and take the snapshot of one that the caller has begun. What has to be asked of the
+connection is asked by the first operation, in the caller's own transaction.
+
+On PostgreSQL the tables are named with the schema in which the app's own connections find them,
+so the caller's search_path, which may change with every transaction, does not matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, TypeVar
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
-from holdfast.core.errors import ConfigError, SchemaMismatch
+from holdfast.core.errors import ConfigError, SchemaMismatch, StoreError
 from holdfast.store.callers.unwrap import AsyncSource, Kind, Source, kind_of, refusal, source_of
 from holdfast.store.op import Op, Row, Statement, Steps, reads
 from holdfast.store.protocol import Store
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
+
+if TYPE_CHECKING:
+    from holdfast.store.postgres.binding import Binder
 
 __all__ = ["AdoptedConnection", "Home", "adopt", "whereabouts"]
 
@@ -37,8 +46,8 @@ _ENGINES: dict[Kind, Engine] = {
 class Home(Protocol):
     """The app's own store, as far as a caller's connection needs to know it."""
 
-    acquainted: WeakSet[Raw]
-    """Connections that were found to lead to this store."""
+    acquainted: WeakKeyDictionary[Raw, str]
+    """Connections that were found to lead to this store, and the schema of its tables."""
 
     def settings_beside(self, library: SqliteDriver | None) -> StoreSettings:
         """The settings, once it is known which SQLite library the caller uses."""
@@ -71,13 +80,15 @@ def whereabouts() -> Steps[Row]:
 
 
 def adopt(connection: Any, home: Home) -> AdoptedConnection:
-    """Make ready to run operations on the caller's connection."""
+    """Make ready to run operations on the caller's connection; runs nothing on it."""
     source = source_of(connection)
+    if source.engine is not None:
+        _check_engine(source.engine, source.engine, home.settings_beside(None))
     if isinstance(source, AsyncSource):
         return _AsyncAdopted(source, home)
-    foreign = _SyncAdopted(source, home)
-    foreign.check()
-    return foreign
+    adopted = _SyncAdopted(source, home)
+    adopted.check()
+    return adopted
 
 
 class _SyncAdopted:
@@ -87,11 +98,17 @@ class _SyncAdopted:
         self._joined: tuple[Raw, Run] | None = None
 
     def check(self) -> None:
-        """Refuse now what would be refused at the first send."""
-        self._runner()
+        """Refuse now what can be refused without a statement on the connection."""
+        raw = self._source.peek()
+        if raw is not None:
+            self._runner(raw)
+        elif self._source.engine == "sqlite" and self._source.is_idle():
+            # Once its transaction has begun, the tables cannot be made any more.
+            self._home.settings_beside("sqlite3")
+            self._home.store()
 
     def run(self, op: Op[T]) -> T:
-        value: T = self._runner()(op)
+        value: T = self._runner(self._source.raw())(op)
         return value
 
     async def arun(self, op: Op[T]) -> T:
@@ -100,8 +117,7 @@ class _SyncAdopted:
             "using() an async connection"
         )
 
-    def _runner(self) -> Run:
-        raw = self._source.raw()
+    def _runner(self, raw: Raw) -> Run:
         if self._joined is None or self._joined[0] is not raw:
             self._joined = raw, self._join(raw)
         return self._joined[1]
@@ -111,18 +127,23 @@ class _SyncAdopted:
         if kind == "sqlite":
             return _join_sqlite(raw, settings, self._home)
         if kind != "psycopg":
-            raise ConfigError(
-                "this is the sync side of an async session: give using() the async session or "
-                "connection itself, and use asend"
-            )
-        from holdfast.store.callers.postgres_connection import run_on
+            raise refusal(raw)
+        from holdfast.store.callers import postgres_connection
+
+        postgres_connection.check(raw)
 
         def run(op: Op[Any]) -> Any:
-            return run_on(raw, op, settings.schema)
+            schema = self._home.acquainted.get(raw)
+            if schema is None:
+                ours = self._home.store().run(whereabouts())
+                binder = _binder(settings, ours)
+                with postgres_connection.savepoint(raw):
+                    theirs = postgres_connection.run_on(raw, whereabouts(), bind=binder)
+                    _compare(ours, theirs, settings)
+                schema = self._home.acquainted[raw] = _schema(ours)
+            binder = postgres_connection.binder(settings.schema, schema)
+            return postgres_connection.run_on(raw, op, bind=binder)
 
-        if raw not in self._home.acquainted:
-            _compare(self._home.store().run(whereabouts()), run(whereabouts()), settings)
-            self._home.acquainted.add(raw)
         return run
 
 
@@ -146,13 +167,18 @@ class _AsyncAdopted:
             return value
         if kind != "psycopg async":
             raise refusal(raw)
-        from holdfast.store.callers.postgres_connection import arun_on
+        from holdfast.store.callers import postgres_connection
 
-        if raw not in self._home.acquainted:
-            theirs = await arun_on(raw, whereabouts(), settings.schema)
-            _compare(await _in_thread(self._own_whereabouts), theirs, settings)
-            self._home.acquainted.add(raw)
-        value = await arun_on(raw, op, settings.schema)
+        schema = self._home.acquainted.get(raw)
+        if schema is None:
+            ours = await _in_thread(self._own_whereabouts)
+            binder = _binder(settings, ours)
+            async with postgres_connection.asavepoint(raw):
+                theirs = await postgres_connection.arun_on(raw, whereabouts(), bind=binder)
+                _compare(ours, theirs, settings)
+            schema = self._home.acquainted[raw] = _schema(ours)
+        binder = postgres_connection.binder(settings.schema, schema)
+        value = await postgres_connection.arun_on(raw, op, bind=binder)
         return value
 
     def _own_whereabouts(self) -> Row:
@@ -169,32 +195,46 @@ def _identify(raw: Raw, home: Home) -> tuple[Kind, StoreSettings]:
 
         library = library_of(raw) or "sqlite3"
     settings = home.settings_beside(library)
-    if settings.engine != _ENGINES[kind]:
+    _check_engine(_ENGINES[kind], kind, settings)
+    return kind, settings
+
+
+def _check_engine(found: Engine, name: str, settings: StoreSettings) -> None:
+    if found != settings.engine:
         raise ConfigError(
             f"the tasks of this app are in {settings.masked}, and the connection given to "
-            f"using() is one of {kind}: they commit together only in one database"
+            f"using() is one of {name}: they commit together only in one database"
         )
-    return kind, settings
 
 
 def _join_sqlite(raw: Raw, settings: StoreSettings, home: Home) -> Run:
     from holdfast.store.callers.sqlite_connection import CallersConnection
 
     joined = CallersConnection(raw, settings)
-    if not home.has_store:
-        # Making the tables needs a transaction of our own, and theirs would be in the way.
-        if not raw.in_transaction:
-            home.store()
-        elif not list(raw.execute(_TABLE_IS_THERE)):
+    # Making the tables needs a transaction of our own, and theirs would be in the way.
+    if not home.has_store and not raw.in_transaction:
+        home.store()
+    if home.has_store:
+        return joined.run
+
+    def run(op: Op[Any]) -> Any:
+        # Not looked for first: a look makes the caller's transaction one that began by reading,
+        # and such a one often cannot write any more.
+        try:
+            return joined.run(op)
+        except StoreError as error:
+            if _NO_TABLE not in str(error):
+                raise
             raise SchemaMismatch(
                 f"{settings.address} has no tables of Holdfast yet, and they cannot be made while "
-                "your transaction is open: run `holdfast db migrate` once, or call using() "
-                "before you begin the transaction"
-            )
-    return joined.run
+                "your transaction is open: run `holdfast db migrate` once, or let the app send or "
+                "read something outside of a transaction first"
+            ) from None
+
+    return run
 
 
-_TABLE_IS_THERE = "SELECT 1 FROM sqlite_schema WHERE name = 'holdfast_schema_version'"
+_NO_TABLE = "no such table: holdfast_"
 
 
 async def _on_its_thread(raw: Raw, settings: StoreSettings, home: Home, op: Op[Any]) -> Any:
@@ -208,10 +248,20 @@ async def _in_thread(work: Callable[[], Row]) -> Row:
     return await asyncio.to_thread(work)
 
 
+def _binder(settings: StoreSettings, ours: Row) -> Binder:
+    from holdfast.store.callers import postgres_connection
+
+    return postgres_connection.binder(settings.schema, _schema(ours))
+
+
+def _schema(ours: Row) -> str:
+    name: str = ours[-1]
+    return name
+
+
 def _compare(ours: Row, theirs: Row, settings: StoreSettings) -> None:
     if ours != theirs:
         raise ConfigError(
             f"the connection given to using() leads to other tables than {settings.masked}: to "
-            "another server, database or schema (look at its search_path); they commit together "
-            "only in one database"
+            "another server or database; they commit together only in one database"
         )

@@ -5,20 +5,22 @@ statement is prepared on it, and its row factory and adapters stay its own: we b
 cursor. The caller's commit makes our writes durable together with theirs.
 
 An operation of several statements that fails undoes its own writes only (a savepoint), and
-the caller decides about the rest. In autocommit mode, outside of any transaction, there is
-nothing to join; then such an operation gets a transaction of its own, as the mode implies.
+the caller decides about the rest. What happens outside of any transaction is the driver's rule
+for every statement: without autocommit it begins one, which the caller commits; with autocommit
+there is nothing to join, and an operation commits by itself, as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.pq import PipelineStatus, TransactionStatus
 
-from holdfast.core.errors import ConfigError, HoldfastError
+from holdfast.core.errors import ConfigError, HoldfastError, StoreError
 from holdfast.store.op import Mode, Op, Rows, Statement, adrive, drive
 from holdfast.store.postgres import faults
 from holdfast.store.postgres.binding import Binder
@@ -30,15 +32,19 @@ Execute: TypeAlias = Callable[[Statement], Rows]
 AsyncExecute: TypeAlias = Callable[[Statement], Awaitable[Rows]]
 AnyConnection: TypeAlias = "psycopg.Connection[Any] | psycopg.AsyncConnection[Any]"
 
-_binder = cache(Binder)
+
+@cache
+def binder(schema: str | None, tables_in: str | None = None) -> Binder:
+    """Binds the statements of a store with this `schema=`, whose tables are in `tables_in`."""
+    return Binder(schema, tables_in=tables_in)
 
 
 def for_connection(
     connection: psycopg.Connection[Any], schema: str | None = None, *, bind: Binder | None = None
 ) -> Execute:
     """What `drive` needs to run operations on this connection."""
-    _check(connection)
-    bind = bind or _binder(schema)
+    _check_now(connection)
+    bind = bind or binder(schema)
     cursor = NeutralCursor(connection)
 
     def execute(statement: Statement) -> Rows:
@@ -59,8 +65,8 @@ def for_async_connection(
     bind: Binder | None = None,
 ) -> AsyncExecute:
     """What `adrive` needs to run operations on this connection."""
-    _check(connection)
-    bind = bind or _binder(schema)
+    _check_now(connection)
+    bind = bind or binder(schema)
     cursor = AsyncNeutralCursor(connection)
 
     async def execute(statement: Statement) -> Rows:
@@ -85,9 +91,7 @@ def run_on(
     execute = for_connection(connection, schema, bind=bind)
     if op.mode is not Mode.WRITE:
         return drive(op, execute)
-    if _begins_by_itself(connection):
-        connection.execute(b"")
-    with connection.transaction():
+    with savepoint(connection):
         return drive(op, execute)
 
 
@@ -102,10 +106,34 @@ async def arun_on(
     execute = for_async_connection(connection, schema, bind=bind)
     if op.mode is not Mode.WRITE:
         return await adrive(op, execute)
-    if _begins_by_itself(connection):
-        await connection.execute(b"")
-    async with connection.transaction():
+    async with asavepoint(connection):
         return await adrive(op, execute)
+
+
+@contextmanager
+def savepoint(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """A block that undoes its own writes if it fails; alone in autocommit, it commits."""
+    _check_now(connection)
+    try:
+        if _begins_by_itself(connection):
+            connection.execute(b"")
+        with connection.transaction():
+            yield
+    except psycopg.Error as error:
+        raise _translated(error, "a savepoint", connection) from _shown(error)
+
+
+@asynccontextmanager
+async def asavepoint(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[None]:
+    """The same on an async connection."""
+    _check_now(connection)
+    try:
+        if _begins_by_itself(connection):
+            await connection.execute(b"")
+        async with connection.transaction():
+            yield
+    except psycopg.Error as error:
+        raise _translated(error, "a savepoint", connection) from _shown(error)
 
 
 def _begins_by_itself(connection: AnyConnection) -> bool:
@@ -119,18 +147,29 @@ def _begins_by_itself(connection: AnyConnection) -> bool:
     )
 
 
-def _check(connection: AnyConnection) -> None:
+def check(connection: AnyConnection) -> None:
+    """Refuse a connection that could never be used; asks the server nothing."""
     if connection.closed:
         raise ConfigError("the connection given to `using` is closed")
+    if connection.info.encoding != "utf-8":
+        raise ConfigError(
+            f"the connection given to `using` has the client encoding "
+            f"{connection.info.encoding}: open it with client_encoding=utf8"
+        )
+
+
+def _check_now(connection: AnyConnection) -> None:
+    """Refuse a connection that cannot be used as it is at this moment."""
+    check(connection)
     if connection.pgconn.pipeline_status != PipelineStatus.OFF:
         raise ConfigError(
             "the connection given to `using` is in pipeline mode, where a send could not see "
             "its answer: leave the pipeline first"
         )
-    if connection.info.encoding != "utf-8":
-        raise ConfigError(
-            f"the connection given to `using` has the client encoding "
-            f"{connection.info.encoding}: open it with client_encoding=utf8"
+    if connection.info.transaction_status == TransactionStatus.INERROR:
+        raise StoreError(
+            "the transaction of the connection given to `using` has failed already, so nothing "
+            "can be written in it: roll it back, and send in the next one"
         )
 
 

@@ -4,8 +4,9 @@ Owns the knowledge of SQLAlchemy's, Django's and aiosqlite's wrappers. Nothing i
 it: an object tells what it is by the module and name of its class. Wrappers are asked again
 before every use, because a session that has committed continues on another connection.
 
-Where a wrapper keeps books about transactions (SQLAlchemy), it is made to begin one, or it
-would believe that there is nothing to commit.
+Where a wrapper keeps books about transactions (SQLAlchemy), it is made to begin one before a
+statement of ours, as it does before every statement of its own: otherwise it would believe that
+there is nothing to commit. Looking at a wrapper (`peek`) begins nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from holdfast.core.errors import ConfigError
+from holdfast.store.settings import Engine
 
 __all__ = ["AsyncSource", "Kind", "Source", "kind_of", "source_of"]
 
@@ -31,6 +33,7 @@ _KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("psycopg", "Connection"): "psycopg",
     ("psycopg", "AsyncConnection"): "psycopg async",
 }
+_DIALECTS: Final[dict[str, Engine]] = {"sqlite": "sqlite", "postgresql": "postgresql"}
 _REMEDIES: Final = {
     "Engine": "give a connection of the engine: `with engine.begin() as connection`",
     "AsyncEngine": "give a connection of it: `async with engine.begin() as connection`",
@@ -48,6 +51,13 @@ class Source:
     """Where to get the driver's connection."""
 
     raw: Callable[[], Any]
+    """For a statement: a wrapper has begun its transaction then."""
+    peek: Callable[[], Any]
+    """For a look: None if the wrapper gives its connection only with a transaction."""
+    engine: Engine | None = None
+    """Which engine a wrapper says it is for; None if it does not say."""
+    is_idle: Callable[[], bool] = lambda: False
+    """Whether the wrapper is certainly in no transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +65,27 @@ class AsyncSource:
     """Where to get the driver's connection when that takes an await."""
 
     raw: Callable[[], Awaitable[Any]]
+    engine: Engine | None = None
 
 
 def source_of(connection: Any) -> Source | AsyncSource:
     """How to reach the driver's connection behind `connection`; `ConfigError` if it is none."""
     kind = kind_of(connection)
     if kind in ("sqlite", "psycopg"):
-        return Source(lambda: connection)
+        return Source(lambda: connection, lambda: connection)
     if kind is not None:
         return AsyncSource(lambda: _itself(connection))
     names = _names(connection)
     if ("sqlalchemy", "AsyncSession") in names or ("sqlalchemy", "async_scoped_session") in names:
-        return AsyncSource(lambda: _of_async_session(connection))
+        return AsyncSource(lambda: _of_async_session(connection), _engine(connection))
     if ("sqlalchemy", "AsyncConnection") in names:
-        return AsyncSource(lambda: _of_async_connection(connection))
+        return AsyncSource(lambda: _of_async_connection(connection), _engine(connection))
     if ("sqlalchemy", "Session") in names or ("sqlalchemy", "scoped_session") in names:
-        return Source(lambda: _of_connection(connection.connection()))
+        return _sync_wrapper(connection, lambda: _of_connection(connection.connection()))
     if ("sqlalchemy", "Connection") in names:
-        return Source(lambda: _of_connection(connection))
+        return _sync_wrapper(connection, lambda: _of_connection(connection))
     if hasattr(connection, "ensure_connection") and hasattr(connection, "in_atomic_block"):
-        return Source(lambda: _of_django(connection))
+        return Source(lambda: _of_django(connection), lambda: _of_django(connection))
     name = type(connection).__name__
     remedy = _REMEDIES.get(name, f"there are {_ACCEPTED}")
     raise ConfigError(f"using() cannot take {_full_name(connection)}: {remedy}")
@@ -103,6 +114,31 @@ def _names(thing: Any) -> list[tuple[str, str]]:
 def _full_name(thing: Any) -> str:
     kind = type(thing)
     return f"a {kind.__module__}.{kind.__qualname__}"
+
+
+def _sync_wrapper(wrapper: Any, raw: Callable[[], Any]) -> Source:
+    if getattr(_dialect(wrapper), "is_async", False):
+        raise ConfigError(
+            "this is the sync side of an async session: give using() the async session or "
+            "connection itself, and use asend"
+        )
+
+    def is_idle() -> bool:
+        # A scoped_session is called for the session of this thread.
+        session = wrapper() if callable(wrapper) else wrapper
+        return not session.in_transaction()
+
+    return Source(raw, lambda: None, _engine(wrapper), is_idle)
+
+
+def _dialect(wrapper: Any) -> Any:
+    """The dialect of SQLAlchemy's session or connection; None for a session of several engines."""
+    bound = wrapper if hasattr(wrapper, "dialect") else getattr(wrapper, "bind", None)
+    return getattr(bound, "dialect", None)
+
+
+def _engine(wrapper: Any) -> Engine | None:
+    return _DIALECTS.get(getattr(_dialect(wrapper), "name", ""))
 
 
 async def _itself(connection: Any) -> Any:

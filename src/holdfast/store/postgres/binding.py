@@ -176,11 +176,22 @@ def _rows(varying: Sequence[str], found: re.Match[str]) -> str:
 
 
 class Binder:
-    """Binds the statements of one schema; `text` replaces those of `store/sql` in tests."""
+    """Binds the statements of one schema; `text` replaces those of `store/sql` in tests.
 
-    def __init__(self, schema: str | None, text: Callable[[str], str] | None = None) -> None:
+    `schema` names the channels of hints, and the tables unless `tables_in` says where these are:
+    a store without a schema finds them by its search_path, which another connection may not share.
+    """
+
+    def __init__(
+        self,
+        schema: str | None,
+        text: Callable[[str], str] | None = None,
+        *,
+        tables_in: str | None = None,
+    ) -> None:
         self._schema = schema
-        self._text = text or partial(statement.text, dialect="postgresql", schema=schema)
+        place = tables_in or schema
+        self._text = text or partial(statement.text, dialect="postgresql", schema=place)
         self._templates: dict[str, _Template] = {}
 
     def bind(self, asked: Statement, payloads: Sequence[str] | None = None) -> Query:
