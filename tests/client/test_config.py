@@ -82,6 +82,14 @@ def test_variables_are_read_as_their_type(name: str, text: str, value: Any) -> N
         ("sqlite://tasks.db", {}, {}, "three slashes"),
         ("sqlite:///", {}, {}, "names no file"),
         ("postgresql://u:secret@h:port/db", {}, {}, "cannot be read"),
+        ("postgresql://u:a@secret@h/db", {}, {}, "at sign too many.*%40"),
+        ("postgresql://u:12/secret@h/db", {}, {}, "at sign too many"),
+        ("postgresql://u:12#secret@h/db", {}, {}, "number sign.*%23"),
+        ("postgresq://u:a@secret@h/db", {}, {}, "unknown scheme 'postgresq'"),
+        ("postgresql:/u:secret@h/db", {}, {}, "no scheme"),
+        ("u:secret@h/db", {}, {}, "no scheme"),
+        ("sqlite://u:secret@h/db", {}, {}, "three slashes"),
+        (b"postgresql://u:secret@h/db", {}, {}, "must be str"),
         ("sqlite:///a.db", {"schema": "x"}, {}, "schema= is for PostgreSQL"),
         ("postgresql://h/db", {"schema": "Not Plain"}, {}, "plain lower-case identifier"),
         ("postgresql://h/db?schema=a", {"schema": "b"}, {}, "given twice"),
@@ -98,7 +106,7 @@ def test_variables_are_read_as_their_type(name: str, text: str, value: Any) -> N
     ],
 )
 def test_a_wrong_setting_is_refused_when_the_app_is_made(
-    url: str | None, keywords: dict[str, Any], environment: dict[str, str], words: str
+    url: Any, keywords: dict[str, Any], environment: dict[str, str], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
         Config.load(url, keywords, environment)
@@ -106,4 +114,29 @@ def test_a_wrong_setting_is_refused_when_the_app_is_made(
 
 
 def test_an_app_shows_no_password() -> None:
-    assert "secret" not in repr(Holdfast("postgresql://user:secret@localhost/db"))
+    for url in ("postgresql://u:secret@h/db", "postgresql://h/db?user=u&password=secret"):
+        app = Holdfast(url)
+        shown = repr(app) + repr(app.config) + repr(app.config.store) + f"{app.config}"
+        assert "secret" not in shown
+        assert "***" in shown
+
+
+@pytest.mark.parametrize(
+    ("url", "engine", "address"),
+    [
+        ("postgresql+psycopg://u@h/db?schema=q", "postgresql", "postgresql://u@h/db"),
+        ("postgresql+psycopg2://u@h/db", "postgresql", "postgresql://u@h/db"),
+        ("postgresql+asyncpg://u@h/db", "postgresql", "postgresql://u@h/db"),
+        ("postgres://u@h/db", "postgresql", "postgresql://u@h/db"),
+        ("POSTGRESQL://u@h/db", "postgresql", "postgresql://u@h/db"),
+        ("pgsql://u@h/db", "postgresql", "postgresql://u@h/db"),
+        ("psql://u@h/db", "postgresql", "postgresql://u@h/db"),
+        ("postgis://u@h/db", "postgresql", "postgresql://u@h/db"),
+        ("postgresql+psycopg:///db?host=/run", "postgresql", "postgresql:///db?host=%2Frun"),
+        ("sqlite+pysqlite:////srv/tasks.db", "sqlite", "/srv/tasks.db"),
+        ("sqlite+aiosqlite:////srv/tasks.db", "sqlite", "/srv/tasks.db"),
+    ],
+)
+def test_urls_as_other_libraries_write_them(url: str, engine: str, address: str) -> None:
+    store = Config.load(url, {}, {}).store
+    assert (store.engine, store.address) == (engine, address)

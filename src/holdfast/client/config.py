@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 from holdfast.core.errors import ConfigError
 from holdfast.core.options import setting_text
 from holdfast.core.options.retention import Retention
+from holdfast.core.redaction import redact
 from holdfast.store.settings import MEMORY, SqliteDriver, StoreSettings, parse_url
 
 __all__ = ["Config", "Settings"]
@@ -111,6 +112,10 @@ class Config:
         _check(self)
         object.__setattr__(self, "store", _store_settings(self))
 
+    def __repr__(self) -> str:
+        shown = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.init]
+        return redact(f"Config({', '.join(shown)})")
+
     @classmethod
     def load(
         cls,
@@ -154,7 +159,7 @@ def _check(config: Config) -> None:
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if type(value) not in kinds:
             wanted = " or ".join("None" if k is _NEVER else k.__name__ for k in kinds)
-            raise ConfigError(f"{name} is {value!r}; it must be {wanted}", option=name)
+            raise ConfigError(f"{name} is {redact(repr(value))}; it must be {wanted}", option=name)
         # `not >=` instead of `<`: NaN must not pass.
         if least is not None and value is not None and not value >= least:
             raise ConfigError(f"{name} is {value!r}; it must be at least {least:g}", option=name)

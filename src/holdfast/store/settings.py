@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from holdfast.core.errors import ConfigError
+from holdfast.core.redaction import redact
 
 Engine: TypeAlias = Literal["sqlite", "postgresql"]
 SqliteDriver: TypeAlias = Literal["apsw", "sqlite3"]
 
 MEMORY = ":memory:"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_POSTGRES_SCHEMES = frozenset({"postgresql", "postgres"})
+_POSTGRES_SCHEMES = frozenset({"postgresql", "postgres", "postgis", "pgsql", "psql"})
+"""With or without the driver that SQLAlchemy puts behind a plus sign: ours is psycopg anyway."""
 _REMEDY = 'use "sqlite:///file.db" or "postgresql://user@host/database"'
 
 
@@ -45,6 +47,10 @@ class StoreSettings:
     clock: Callable[[], int] | None = None
     """SQLite only, for tests: the machine's clock in µs."""
 
+    def __repr__(self) -> str:
+        shown = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self)]
+        return redact(f"StoreSettings({', '.join(shown)})")
+
     @property
     def in_memory(self) -> bool:
         return self.engine == "sqlite" and self.address == MEMORY
@@ -54,20 +60,23 @@ class StoreSettings:
         """The address, fit for a log: no password."""
         if self.engine == "sqlite":
             return f"sqlite:///{self.address}"
-        return mask(self.address)
+        return redact(self.address)
 
 
 def parse_url(url: str, **given: Any) -> StoreSettings:
     """Read a store URL; keywords are the other fields of `StoreSettings`."""
     scheme, separator, rest = url.partition("://")
     if not separator:
-        raise ConfigError(f"store URL {mask(url)!r} has no scheme: {_REMEDY}")
-    if scheme == "sqlite":
+        raise ConfigError(f"store URL {redact(url)!r} has no scheme: {_REMEDY}")
+    dialect = scheme.lower().partition("+")[0]
+    if dialect == "sqlite":
         settings = _sqlite(url, rest)
-    elif scheme in _POSTGRES_SCHEMES:
-        settings = _postgres(url)
+    elif dialect in _POSTGRES_SCHEMES:
+        settings = _postgres(url, rest)
     else:
-        raise ConfigError(f"store URL {mask(url)!r} has the unknown scheme {scheme!r}: {_REMEDY}")
+        raise ConfigError(
+            f"store URL {redact(url)!r} has the unknown scheme {redact(scheme)!r}: {_REMEDY}"
+        )
     settings = replace(settings, **given)
     _check(settings)
     return settings
@@ -77,26 +86,27 @@ def _sqlite(url: str, rest: str) -> StoreSettings:
     path, _, query = rest.partition("?")
     if not path.startswith("/"):
         raise ConfigError(
-            f"store URL {url!r} names a host: a SQLite file has three slashes before a "
+            f"store URL {redact(url)!r} names a host: a SQLite file has three slashes before a "
             'relative path ("sqlite:///tasks.db") and four before an absolute one'
         )
     path = path[1:]
     if not path or "\x00" in path:
-        raise ConfigError(f"store URL {url!r} names no file: {_REMEDY}")
+        raise ConfigError(f"store URL {redact(url)!r} names no file: {_REMEDY}")
     return replace(StoreSettings("sqlite", path), **_options(url, query, {"driver", "durable"}))
 
 
-def _postgres(url: str) -> StoreSettings:
+def _postgres(url: str, rest: str) -> StoreSettings:
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(f"postgresql://{rest}")
         parts.port  # noqa: B018 - raises ValueError on a port that is no number
     except ValueError:
-        # A password with a slash or an at sign in it is cut at the wrong place, and both the
-        # URL and the reason would show a piece of it.
-        raise ConfigError(
-            "the PostgreSQL URL cannot be read: its host or port makes no sense "
-            "(percent-encode special characters in the password)"
-        ) from None
+        raise _unreadable("its host or port makes no sense") from None
+    # What libpq then takes for the host, the database or an option is a piece of the password,
+    # and it would be quoted by whoever does not know it.
+    if parts.netloc.count("@") > 1 or "@" in parts.path:
+        raise _unreadable("it has an at sign too many")
+    if parts.fragment or "#" in rest:
+        raise _unreadable("it has a number sign")
     ours = {"schema", "pooler"}
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     options = _options(url, urlencode([p for p in pairs if p[0] in ours]), ours)
@@ -108,18 +118,28 @@ def _postgres(url: str) -> StoreSettings:
     return replace(StoreSettings("postgresql", address), **options)
 
 
+def _unreadable(why: str) -> ConfigError:
+    # Neither the URL nor a piece of it: a password with a slash or an at sign in it is cut at the
+    # wrong place.
+    return ConfigError(
+        f"the PostgreSQL URL cannot be read: {why} (percent-encode special characters in the "
+        "user, the password and the database: @ is %40, / is %2F, # is %23)",
+        option="url",
+    )
+
+
 def _options(url: str, query: str, known: set[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in known:
             names = ", ".join(sorted(known))
             raise ConfigError(
-                f"store URL {mask(url)!r}: unknown option {name!r}; there are {names}"
+                f"store URL {redact(url)!r}: unknown option {name!r}; there are {names}"
             )
         if name in ("durable", "pooler"):
             if value.lower() not in ("true", "false", "1", "0"):
                 raise ConfigError(
-                    f"store URL {mask(url)!r}: {name} is true or false, not {value!r}"
+                    f"store URL {redact(url)!r}: {name} is true or false, not {value!r}"
                 )
             found[name] = value.lower() in ("true", "1")
         else:
@@ -140,9 +160,3 @@ def _check(settings: StoreSettings) -> None:
         raise ConfigError(f"driver {settings.driver!r} is unknown: use 'apsw' or 'sqlite3'")
     if settings.max_connections < 1:
         raise ConfigError(f"max_connections is {settings.max_connections}; it must be at least 1")
-
-
-def mask(url: str) -> str:
-    """Hide the password of a URL or conninfo string."""
-    url = re.sub(r"(?<=://)([^:/@\s]*):[^@/\s]*(?=@)", r"\1:***", url)
-    return re.sub(r"(?i)(password=)('[^']*'|[^&\s]+)", r"\1***", url)

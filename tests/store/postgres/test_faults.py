@@ -109,6 +109,9 @@ def test_a_malformed_url_without_a_secret_says_what_is_wrong(make_store: MakeSto
     error = failure(lambda: make_store("postgresql://db/app?nonsense=1"))
     assert isinstance(error, ConfigError)
     assert "nonsense" in str(error)
+    error = failure(lambda: make_store("postgresql://me:hunter2@db/app?nonsense=1"))
+    assert "nonsense" in str(error)
+    assert "hunter2" not in str(error)
 
 
 def test_a_missing_table_is_a_matter_of_the_schema(store: PostgresStore) -> None:

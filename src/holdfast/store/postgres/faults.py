@@ -16,6 +16,7 @@ password, and none quotes stored values: the server's DETAIL shows whole rows.
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qsl, urlsplit
 
 import psycopg
 from psycopg import errors
@@ -27,6 +28,7 @@ from holdfast.core.errors import (
     StoreError,
     StoreUnavailable,
 )
+from holdfast.core.redaction import redact
 
 _CONFLICTS = frozenset({"40001", "40P01"})
 _TIRED = frozenset({"55P03", "57014"})
@@ -95,10 +97,14 @@ def translate_connect(error: psycopg.Error, *, address: str, worked_before: bool
 
 def malformed(error: psycopg.Error, *, address: str) -> ConfigError:
     """The error for a URL that libpq cannot read."""
-    # A password with a slash or an at sign in it is cut at the wrong place, and libpq then
-    # quotes a piece of it.
-    secret = "@" in address or "password" in address
-    reason = "percent-encode special characters in its password" if secret else _reason(error)
+    # What libpq quotes may be a piece of a password that it cut at the wrong place; the name of an
+    # option is none.
+    reason = _reason(error)
+    named = {name for name, _ in parse_qsl(urlsplit(address).query, keep_blank_values=True)}
+    quoted = re.search(r'"([^"]*)"', reason)
+    secret = "@" in address or redact(address) != address
+    if secret and (quoted is None or quoted[1] not in named or "@" in quoted[1]):
+        reason = "percent-encode special characters in its password"
     return ConfigError(f"the PostgreSQL URL cannot be read: {reason}", option="url")
 
 
@@ -162,6 +168,6 @@ def _refused(state: str, message: str) -> HoldfastError:
 def _reason(error: psycopg.Error) -> str:
     primary = error.diag.message_primary
     if primary:
-        return primary
+        return redact(primary)
     lines = str(error).strip().splitlines()
-    return lines[0].strip() if lines else type(error).__name__
+    return redact(lines[0].strip()) if lines else type(error).__name__

@@ -54,8 +54,30 @@ def _words(pid: int | None) -> str | None:
         return None
     if pid == os.getpid():
         return "this process itself"
+    program = _program(pid)
+    return f"process {pid} ({program})" if program else f"process {pid}"
+
+
+def _program(pid: int) -> str:
+    """The program that a process runs, without its arguments: these may hold passwords."""
     try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
-    except (OSError, UnicodeDecodeError):
-        command = ""
-    return f"process {pid} ({command[:80]})" if command else f"process {pid}"
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+    first, *rest = command.split("\0")
+    # A process that has changed its title has all of it in the first.
+    name = (first.split() or [""])[0].rpartition("/")[2]
+    if not name.startswith(("python", "pypy")):
+        return name
+    for place, word in enumerate(rest):
+        if word == "-m":
+            return " ".join([name, *rest[place : place + 2]])
+        if not word.startswith("-"):
+            return f"{name} {word.rpartition('/')[2]}"
+        if word not in _PLAIN_FLAGS:
+            break
+    return name
+
+
+_PLAIN_FLAGS = frozenset({"-b", "-B", "-d", "-E", "-I", "-O", "-OO", "-P", "-q", "-s", "-S", "-u"})
+"""Flags of Python that have no value of their own behind them."""

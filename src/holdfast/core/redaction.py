@@ -1,0 +1,49 @@
+"""Hiding passwords before a text is shown.
+
+Owns the one function that every message, log line and `repr` goes through that may hold an address
+or a setting. It does not parse: what has to be hidden is often what was mistyped. In doubt it hides
+too much, for example the host of a URL that has an at sign in its query.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import unquote_plus
+
+__all__ = ["HIDDEN", "redact"]
+
+HIDDEN: Final = "***"
+
+# Everything from the colon behind the user to the last at sign: a password may hold colons,
+# slashes and at signs that nobody has percent-encoded. The colon of "scheme://" is not meant.
+_LOGIN = re.compile(r":(?!//)\S*@")
+_LOGIN_OF_URL = re.compile(r":(?!//).*@", re.S)
+# libpq's "name = value", a URL's "?name=value", and a mapping's "'name': 'value'".
+_PAIR = re.compile(
+    r"""(?P<name>[\w.%+-]+) (?P<equals>["']?\s*[=:]\s*)
+    (?P<value>\*\*\*(?=[\])}]) | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | [^\s&'",;]+)""",
+    re.X,
+)
+_PARAMETER_OF_URL = re.compile(r"(?<=[?&])(?P<name>[^=&]*)(?P<equals>=)(?P<value>[^&]*)")
+_SECRET = re.compile(
+    r"(?i)pass(?:word|wd|phrase|wort)|pwd|secret|token|credential|api[_-]?key|access[_-]?key"
+    r"|scram_(?:client|server)_key"
+)
+_URL = re.compile(r"\s*[\w.+-]+:/")
+
+
+def redact(text: str) -> str:
+    """The text without passwords: of URLs, of conninfo strings, of settings by name."""
+    if _URL.match(text):
+        # The text is a URL, so even a space in it may be part of a password.
+        text = _PARAMETER_OF_URL.sub(_hide, text)
+        text = _LOGIN_OF_URL.sub(f":{HIDDEN}@", text)
+    text = _PAIR.sub(_hide, text)
+    return _LOGIN.sub(f":{HIDDEN}@", text)
+
+
+def _hide(found: re.Match[str]) -> str:
+    if _SECRET.search(unquote_plus(found["name"])) is None or found["value"].startswith("//"):
+        return found.group()
+    return f"{found['name']}{found['equals']}{HIDDEN}"
