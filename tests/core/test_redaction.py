@@ -48,6 +48,7 @@ CORPUS = [
     'invalid port number: "u:hunter2@host"',
     "Config(url='postgresql://u:hunter2@host/x', schema=None)",
     "python app.py --url postgresql://u:hunter2@host/x --token=hunter2",
+    "Config(url='postgresql://h/x?user=u&password=hunter2', schema=None)",
     "python app.py --password=hunter2",
 ]
 

@@ -44,6 +44,10 @@ def redact(text: str) -> str:
 
 
 def _hide(found: re.Match[str]) -> str:
-    if _SECRET.search(unquote_plus(found["name"])) is None or found["value"].startswith("//"):
-        return found.group()
-    return f"{found['name']}{found['equals']}{HIDDEN}"
+    name, equals, value = found["name"], found["equals"], found["value"]
+    if _SECRET.search(unquote_plus(name)) and not value.startswith("//"):
+        return f"{name}{equals}{HIDDEN}"
+    # The value may itself be an address, and then in quotes.
+    quote = value[:1] if value[:1] in "'\"" else ""
+    inner = value[len(quote) : len(value) - len(quote)]
+    return f"{name}{equals}{quote}{_PAIR.sub(_hide, inner)}{quote}"
