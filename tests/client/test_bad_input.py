@@ -145,6 +145,36 @@ def test_a_call_that_does_not_fit(app: Holdfast, add: Any, case: str) -> None:
     refused(app, lambda: app.send("add", *args, **kwargs), PayloadError, words)
 
 
+def test_an_argument_whose_type_would_change(app: Holdfast) -> None:
+    @app.task("store")
+    def store(data, *, key: Any = None):  # type: ignore[no-untyped-def]
+        return data
+
+    task: Any = store
+    for value in (b"ab", {1, 2}, (1, 2), Path("a"), [FUTURE]):
+        words = "no annotation says what it is: annotate the parameter"
+        refused(app, lambda value=value: task.send(value), PayloadError, words)  # type: ignore[misc]
+        refused(app, lambda value=value: task.send(1, key=value), PayloadError, words)  # type: ignore[misc]
+        refused(app, lambda value=value: task.send_many([(value,)]), PayloadError, words)  # type: ignore[misc]
+        refused(app, lambda value=value: app.send("store", value), PayloadError, words)  # type: ignore[misc]
+
+
+def test_send_many_names_the_call_that_is_wrong(app: Holdfast, add: Any) -> None:
+    refused(
+        app,
+        lambda: add.send_many([(1, 2), {"a": 1}, (3, "x" * 1000)]),
+        PayloadError,
+        r"^call 2 of send_many, add\(3, 'xxx[x.]+xxx'\): argument b of task 'add' does not fit",
+    )
+    with pytest.raises(
+        PayloadError, match=r"^call 1 of send_many, add\(c=5\): task 'add' has"
+    ) as e:
+        add.send_many([(1, 2), {"c": 5}])
+    assert (e.value.place, e.value.problem) == (1, "mismatch")
+    with pytest.raises(PayloadError, match=r"^call 0 of send_many, add\(1, 2, 3, 4, 5, …\)"):
+        asyncio.run(add.asend_many([tuple(range(1, 10))]))
+
+
 @pytest.mark.parametrize("case", OPTIONS)
 def test_an_option_that_makes_no_sense(app: Holdfast, add: Any, case: str) -> None:
     options, words = OPTIONS[case]

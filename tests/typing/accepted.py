@@ -183,6 +183,7 @@ def errors() -> None:
 def others() -> None:
     assert_type(add.send(1, 2).why(), Why)
     assert_type(app.worker(), Worker)
+    assert_type(app.worker(queues=["a"], concurrency=2, lease=10, burst=True), Worker)
     assert_type(measure.send(Path()), TaskHandle[int])
 
 

@@ -76,7 +76,7 @@ _MEANINGS: dict[ErrorFamily, dict[ErrorCode, str]] = {
     },
     ErrorFamily.CONTRACT: {
         ErrorCode.ARGUMENTS_INVALID: "the stored arguments do not fit the task's signature",
-        ErrorCode.RESULT_NOT_SERIALISABLE: "the result cannot be written as JSON",
+        ErrorCode.RESULT_NOT_SERIALISABLE: "the result would not come back from JSON as it was",
         ErrorCode.RESULT_TOO_LARGE: "the result is larger than the limit",
         ErrorCode.RESULT_INVALID: "the code returned something its return annotation excludes",
         ErrorCode.AT_MOST_ONCE: "an `at_most_once` task asked to be started again",

@@ -109,7 +109,8 @@ class PayloadError(HoldfastError):
     """Arguments or a value cannot be stored as JSON, or do not fit the task's signature.
 
     `path` says where: `args[0]`, `kwargs.order.lines[3].price`. `problem` says which:
-    "unserialisable", "too_large", or "mismatch" (with the signature).
+    "unserialisable", "too_large", or "mismatch" (with the signature). `place` is which call of a
+    `send_many` it was, from 0 on.
     """
 
     def __init__(
@@ -118,10 +119,12 @@ class PayloadError(HoldfastError):
         *,
         path: str | None = None,
         problem: Literal["unserialisable", "too_large", "mismatch"] = "unserialisable",
+        place: int | None = None,
     ) -> None:
         super().__init__(message)
         self.path = path
         self.problem = problem
+        self.place = place
 
 
 class PayloadMismatch(HoldfastError):

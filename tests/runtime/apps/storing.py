@@ -84,7 +84,7 @@ def pay(fail: bool) -> list[Any]:
 
 
 @app.task("pay_async")
-async def pay_async() -> list[Any]:
+async def pay_async() -> tuple[list[str], Receipt]:
     task = current_task()
     calls: list[str] = []
 
@@ -94,7 +94,7 @@ async def pay_async() -> list[Any]:
 
     receipt = await task.acheckpoint("charge", charge, 5)
     assert isinstance(receipt, Receipt)
-    return [calls, receipt]
+    return calls, receipt
 
 
 def connect() -> Any:

@@ -7,13 +7,15 @@ plain data and keeps its id: sending it again is the same send.
 
 from __future__ import annotations
 
+import reprlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from holdfast.client.sending.send_options import SendOptions
-from holdfast.core.errors import ConfigError
+from holdfast.core.errors import ConfigError, PayloadError
 from holdfast.core.identity import new_id, new_ids
 from holdfast.core.lineage import Lineage, current
 from holdfast.core.moment import Due, from_us
@@ -31,6 +33,7 @@ __all__ = ["Call", "Form"]
 _AT_ONCE: Final = Due()
 _QUEUE: Final = "default"
 _PRIORITY: Final = 50
+_MOST_SHOWN: Final = 5
 # The fields of a submission before and behind those that differ between the calls of a form:
 # the id before the first, the arguments, their digest and the time between the two.
 _BEFORE: Final = slice(1, Submission._fields.index("args"))
@@ -177,10 +180,17 @@ class Form:
         """One call for each pair of arguments, each with an id of its own."""
         given = list(calls)
         lineage = current()
-        return [
-            self._fill(args, kwargs, limit, id, lineage)
-            for (args, kwargs), id in zip(given, new_ids(len(given)), strict=True)
-        ]
+        filled: list[Call] = []
+        try:
+            for (args, kwargs), id in zip(given, new_ids(len(given)), strict=True):
+                filled.append(self._fill(args, kwargs, limit, id, lineage))
+        except PayloadError as error:
+            place = len(filled)
+            shown = f"call {place} of send_many, {_shown(self._name, *given[place])}"
+            raise PayloadError(
+                f"{shown}: {error}", path=error.path, problem=error.problem, place=place
+            ) from error
+        return filled
 
     def _fill(
         self,
@@ -190,9 +200,12 @@ class Form:
         id: bytes,
         lineage: Lineage | None,
     ) -> Call:
-        args_json, kwargs_json = encode_arguments(args, kwargs, limit)
+        args_json, kwargs_json, special = encode_arguments(args, kwargs, limit)
         if self._signature is not None:
-            self._signature.check(args_json, kwargs_json)
+            if special:
+                self._signature.check_types(args, kwargs, args_json, kwargs_json)
+            else:
+                self._signature.check(args_json, kwargs_json)
         now = time.time_ns() // 1_000
         if self._good_until is not None:
             self._check_times(self._good_until, now)
@@ -228,3 +241,11 @@ class Form:
                 "the task would never run",
                 option="good_until",
             )
+
+
+def _shown(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The call as it would be written, each argument cut to a glance."""
+    parts = [reprlib.repr(value) for value in args[:_MOST_SHOWN]]
+    parts += [f"{key}={reprlib.repr(value)}" for key, value in islice(kwargs.items(), _MOST_SHOWN)]
+    more = ", …" if len(args) + len(kwargs) > len(parts) else ""
+    return f"{name}({', '.join(parts)}{more})"

@@ -30,7 +30,7 @@ MAX_DEPTH: Final = 100
 
 _INT_MIN: Final = -(2**63)
 _INT_MAX: Final = 2**63 - 1
-_SAFE: Final = frozenset({bool, type(None), date, time, timedelta, UUID, Decimal})
+_SAFE: Final = frozenset({date, time, timedelta, UUID, Decimal})
 _BYTES: Final = (bytes, bytearray, memoryview)
 _KEEP: Final = (datetime, date, time, timedelta, UUID, Decimal, bytes)
 
@@ -62,13 +62,15 @@ class Walk:
     """One look at one value, or at the arguments of one call.
 
     `unordered` tells afterwards whether something was met whose order is not its own: a
-    set, or an object that may hold one.
+    set, or an object that may hold one. `special` tells whether something was met that JSON
+    has no type of its own for, so that only an annotation brings it back as it was.
     """
 
-    __slots__ = ("_left", "unordered")
+    __slots__ = ("_left", "special", "unordered")
 
     def __init__(self, limit: int) -> None:
         self._left = limit
+        self.special = False
         self.unordered = False
 
     def check(self, value: Any, depth: int = MAX_DEPTH) -> None:
@@ -81,11 +83,11 @@ class Walk:
         elif kind is int:
             if not _INT_MIN <= value <= _INT_MAX:
                 raise Unsound("is an integer beyond 64 bits: send it as a string")
-        elif kind in _SAFE:
+        elif kind is bool or value is None:
             pass
         elif kind is dict:
             self._check_mapping(value, depth)
-        elif kind is list or kind is tuple:
+        elif kind is list:
             self.check_items(value, depth)
         elif kind is float:
             if not math.isfinite(value):
@@ -125,6 +127,7 @@ class Walk:
             for key, item in mapping.items():
                 if type(key) is not str:
                     exact = False
+                    self.special = True
                     _check_key(key)
                 if not key.isascii():
                     _check_text(key)
@@ -137,7 +140,10 @@ class Walk:
             raise Unsound("has keys that become the same string")
 
     def _check_other(self, value: Any, depth: int) -> None:
-        if isinstance(value, datetime):
+        self.special = True
+        if type(value) in _SAFE:
+            pass
+        elif isinstance(value, datetime):
             _check_zone(value)
         elif isinstance(value, _BYTES):
             self._left -= len(value)

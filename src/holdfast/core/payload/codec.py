@@ -8,8 +8,8 @@ NUL is accepted: JSON writes it as six plain characters.
 
 Beyond JSON's own types: aware datetimes, dates, times, timedeltas, UUID, Decimal, enums,
 bytes (base64), tuples, sets, dataclasses, NamedTuples, TypedDicts, msgspec Structs, paths
-and pydantic models. They come back as their type where the annotation says so. Nothing is
-pickled, and no class name travels.
+and pydantic models. They come back as their type where the annotation says so; where it says
+nothing they are refused (`round_trip`). Nothing is pickled, and no class name travels.
 
 msgspec stays behind this module, `check` and `adapter`.
 """
@@ -35,6 +35,7 @@ __all__ = [
     "decode",
     "decoder",
     "encode_arguments",
+    "encode_special",
     "encode_value",
     "from_json",
     "split_array",
@@ -59,8 +60,9 @@ _sorting_encoder: Final = msgspec.json.Encoder(enc_hook=to_plain, order="determi
 
 def encode_arguments(
     args: Sequence[Any], kwargs: Mapping[str, Any], limit: int = DEFAULT_LIMIT
-) -> tuple[str, str]:
-    """The JSON of a call's positional and keyword arguments, together within `limit`."""
+) -> tuple[str, str, bool]:
+    """The JSON of a call's positional and keyword arguments, together within `limit`; and
+    whether something is among them that only an annotation brings back as it was."""
     walk = Walk(limit)
     root = "args"
     try:
@@ -77,11 +79,11 @@ def encode_arguments(
     if not kwargs:
         if len(args_json) + 2 > limit:
             _too_large("the arguments", limit, len(args_json) + 2)
-        return args_json.decode(), "{}"
+        return args_json.decode(), "{}", walk.special
     kwargs_json = _encode(kwargs, walk.unordered, "kwargs")
     if len(args_json) + len(kwargs_json) > limit:
         _too_large("the arguments", limit, len(args_json) + len(kwargs_json))
-    return args_json.decode(), kwargs_json.decode()
+    return args_json.decode(), kwargs_json.decode(), walk.special
 
 
 def _check_named(walk: Walk, kwargs: Mapping[str, Any]) -> None:
@@ -96,6 +98,13 @@ def _check_named(walk: Walk, kwargs: Mapping[str, Any]) -> None:
 
 def encode_value(value: Any, limit: int = DEFAULT_LIMIT, *, name: str = "value") -> str:
     """The JSON of one value, such as a result; `name` is what errors call it."""
+    return encode_special(value, limit, name=name)[0]
+
+
+def encode_special(
+    value: Any, limit: int = DEFAULT_LIMIT, *, name: str = "value"
+) -> tuple[str, bool]:
+    """The same, and whether only an annotation brings it back as it was."""
     walk = Walk(limit)
     try:
         walk.check(value)
@@ -106,7 +115,7 @@ def encode_value(value: Any, limit: int = DEFAULT_LIMIT, *, name: str = "value")
     text = _encode(value, walk.unordered, name)
     if len(text) > limit:
         _too_large(f"the {name}", limit, len(text))
-    return text.decode()
+    return text.decode(), walk.special
 
 
 def _encode(value: Any, unordered: bool, name: str) -> bytes:

@@ -14,8 +14,9 @@ import collections.abc
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Final, Union
 
 from holdfast.core.errors import ConfigError, PayloadError
@@ -24,11 +25,12 @@ from holdfast.core.payload.codec import (
     ArrayDecoder,
     Raw,
     decoder,
-    encode_value,
+    encode_special,
     split_array,
     split_object,
     unsupported,
 )
+from holdfast.core.payload.round_trip import Change, OpenType, find_bytes_as_text
 from holdfast.core.result import TaskResult
 
 __all__ = ["Arguments", "Signature"]
@@ -38,6 +40,8 @@ Arguments = tuple[list[Any], dict[str, Any]]
 
 _GENERATORS: Final = frozenset({collections.abc.Generator, collections.abc.AsyncGenerator})
 _AWAITABLES: Final = frozenset({collections.abc.Coroutine, collections.abc.Awaitable})
+_REST: Final = "*"
+_OTHERS: Final = "**"
 _KEYWORD: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _POSITIONAL: Final = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -58,6 +62,9 @@ class _Types:
     others: Decode | None
     """For `**kwargs`."""
     result: Callable[[str | bytes | Raw], Any]
+    open: Mapping[str, OpenType]
+    """The parameters whose annotation leaves a type open."""
+    open_result: OpenType | None
 
     def of(self, name: str) -> Decode:
         """The decoder of a keyword argument that `_check_names` let pass."""
@@ -116,6 +123,34 @@ class Signature:
         if kwargs_json != "{}" or together is None or not together.fits(args_json):
             self.decode(args_json, kwargs_json)
 
+    def check_types(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], args_json: str, kwargs_json: str
+    ) -> None:
+        """The same for arguments that JSON has no type for: refuses also what would arrive as
+        another type because no annotation says which it is."""
+        back, named = self.decode(args_json, kwargs_json)
+        open_types = (self._types or self._decoders()).open
+        for index, (value, arrives) in enumerate(zip(args, back, strict=True)):
+            place = self._place(index)
+            name = place if index < len(self._positional) else _REST
+            self._check_type(value, arrives, place, open_types.get(name))
+        for place, value in kwargs.items():
+            name = place if place in self._keyword else _OTHERS
+            self._check_type(value, named[place], place, open_types.get(name))
+
+    def _check_type(self, value: Any, arrives: Any, place: str, kind: OpenType | None) -> None:
+        find = find_bytes_as_text if kind is None else kind.find_change
+        change = find(value, arrives)
+        if change is None:
+            return
+        path = place + change.path
+        why = "no annotation says what it is" if kind is not None else "its annotation is text"
+        raise PayloadError(
+            f"argument {path} of task {self.name!r} {change.words}, because {why}: annotate the "
+            f"parameter{_example(place, change)}, or send plain data",
+            path=path,
+        )
+
     def decode(self, args_json: str, kwargs_json: str) -> Arguments:
         """The arguments to call the function with, as their annotated types."""
         kinds = self._types or self._decoders()
@@ -144,9 +179,23 @@ class Signature:
     def encode_result(self, value: Any, limit: int = DEFAULT_LIMIT) -> str:
         """The JSON of a result; `PayloadError` if it cannot be stored, or is not what the
         function's return annotation promises."""
-        text = encode_value(value, limit, name="result")
-        self.decode_result(text)
+        text, special = encode_special(value, limit, name="result")
+        back = self.decode_result(text)
+        if special:
+            self._check_result_type(value, back)
         return text
+
+    def _check_result_type(self, value: Any, back: Any) -> None:
+        kind = (self._types or self._decoders()).open_result
+        change = None if kind is None else kind.find_change(value, back)
+        if change is not None:
+            path = f"result{change.path}"
+            raise PayloadError(
+                f"{path} of task {self.name!r} {change.words}, because no annotation says what "
+                f"it is: annotate the function's result{_example('->', change)}, or return plain "
+                "data",
+                path=path,
+            )
 
     def decode_result(self, text: str) -> Any:
         """A stored result as the type of the return annotation."""
@@ -210,13 +259,18 @@ class Signature:
         positional: list[Decode] = []
         keyword: dict[str, Decode] = {}
         rest = others = None
+        open_types: dict[str, OpenType] = {}
         for parameter in self._parameters:
-            kind = hints.get(parameter.name, Any)
+            name = parameter.name
+            kind = hints.get(name, Any)
             decode = self._parameter(parameter, kind)
             if parameter.kind is parameter.VAR_POSITIONAL:
-                rest = decode
+                rest, name = decode, _REST
             elif parameter.kind is parameter.VAR_KEYWORD:
-                others = decode
+                others, name = decode, _OTHERS
+            open_type = OpenType.of(kind)
+            if open_type is not None:
+                open_types[name] = open_type
             if parameter.kind in _POSITIONAL:
                 positional.append(decode)
             if parameter.kind in _KEYWORD:
@@ -231,6 +285,8 @@ class Signature:
             # An unusual return annotation must not keep a task from being defined: its
             # value then comes back as plain data.
             result=decoder(Any if unsupported(result) else result),
+            open=open_types,
+            open_result=OpenType.of(result),
         )
 
     def _together(self, hints: Mapping[str, Any]) -> ArrayDecoder | None:
@@ -256,6 +312,20 @@ class Signature:
                 option=parameter.name,
             )
         return decoder(Any)  # never sent: its default serves
+
+
+def _example(place: str, change: Change) -> str:
+    """ ", such as `x: Path`" where the whole argument is what changes, and its type has a name."""
+    if change.path:
+        return ""
+    gap = " " if place == "->" else ": "
+    return f", such as `{place}{gap}{_type_name(change.sent)}`"
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    # `Path("a")` is a PosixPath, and nobody writes that.
+    return "Path" if isinstance(value, PurePath) else kind.__name__
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
