@@ -81,6 +81,9 @@ def read_status(connection: SchemaConnection) -> SchemaStatus:
     applied = connection.applied()
     if not applied:
         strays = connection.foreign_tables()
+        # Between two looks somebody else may have made the schema, and then all of it is there.
+        applied = connection.applied() if strays else None
+    if not applied:
         if strays:
             raise SchemaMismatch(
                 f"the database has {', '.join(strays[:3])} but no holdfast_schema_version: it was "

@@ -17,7 +17,7 @@ import pytest
 from holdfast.core.errors import SchemaMismatch, StoreError
 from holdfast.core.identity import new_id
 from holdfast.store import migrate
-from holdfast.store.migrate import Migration
+from holdfast.store.migrate import Applied, Migration, SchemaConnection
 from holdfast.store.open import connect, open_store, schema_status, upgrade_schema
 from holdfast.store.protocol import Store
 from holdfast.store.settings import StoreSettings, parse_url
@@ -175,6 +175,37 @@ def test_an_empty_database_is_left_empty_when_migrating_is_off(place: Place) -> 
     ):
         pass
     assert place.tables() == set()
+
+
+class Slow:
+    """A look at the schema in the middle of which somebody else makes it."""
+
+    def __init__(self, schema: SchemaConnection, place: Place) -> None:
+        self._schema = schema
+        self._place = place
+        self._made = False
+
+    def applied(self) -> list[Applied] | None:
+        found = self._schema.applied()
+        if not self._made:
+            self._made = True
+            with self._place.opened():
+                pass
+        return found
+
+    def foreign_tables(self) -> list[str]:
+        return self._schema.foreign_tables()
+
+    def script(self, text: str) -> None: ...
+
+    def record(self, migration: Migration) -> None: ...
+
+
+def test_who_looks_while_the_schema_is_being_made_sees_nothing_or_all(place: Place) -> None:
+    with place.connected() as reader:
+        status = reader.with_schema(lambda s: migrate.read_status(Slow(s, place)), lock=False)
+        assert status.version in (None, 1)
+        assert schema_status(reader).version == 1
 
 
 def test_other_peoples_tables_are_no_hindrance(place: Place) -> None:

@@ -146,7 +146,17 @@ def test_nothing_can_be_made_in_a_closed_directory(open_folder: Path, start: Sta
     assert "cannot be created" in said
 
 
-@pytest.mark.parametrize("kind", ["nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "davfs", "ncpfs", "coda"),
+        *("9p", "virtiofs", "vboxsf", "prl_fs", "vmhgfs", "fuse.vmhgfs-fuse", "fakeowner", "drvfs"),
+        *("ceph", "fuse.ceph-fuse", "fuse.ceph", "glusterfs", "fuse.glusterfs", "lustre", "gpfs"),
+        *("beegfs", "beegfs_nodev", "ocfs2", "gfs2", "orangefs", "pvfs2", "panfs", "wekafs"),
+        *("fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.juicefs", "fuse.davfs2"),
+        *("fuse.mount-s3", "fuse.blobfuse2", "fuse.mfs", "fuse.moosefs", "fuse.grpcfuse"),
+    ],
+)
 def test_network_filesystems_are_refused(
     make_store: MakeStore, path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,7 +170,8 @@ def test_network_filesystems_are_refused(
 
 
 def test_local_filesystems_are_not(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in ("ext4", "btrfs", "tmpfs", "overlay", "zfs", "fuseblk", None):
+    fuse = ("fuseblk", "fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.gocryptfs", "fuse.bindfs")
+    for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs", "f2fs", "apfs", *fuse, None):
         monkeypatch.setattr(database_file, "filesystem", lambda folder, kind=kind: kind)
         database_file.check_place("/tmp/tasks.db", allow_network=False)
 

@@ -139,6 +139,13 @@ class Opener:
                 f"{self._address} is PostgreSQL {version // 10000}; Holdfast needs "
                 f"{OLDEST_SERVER // 10000} or newer"
             )
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding not in (None, "UTF8"):
+            raise ConfigError(
+                f"the database {self._address} has the encoding {encoding}, which cannot hold "
+                "every text that a task may be sent with: Holdfast needs UTF8 (CREATE DATABASE "
+                "tasks ENCODING 'UTF8' TEMPLATE template0)"
+            )
         connection.patience = self._patience
         connection.pooled = self._pooled
         if self._pooled:

@@ -162,6 +162,12 @@ def _refused(state: str, message: str) -> HoldfastError:
         )
     if state.startswith("28"):
         return ConfigError(message, option="url")
+    if state == "42501":
+        message += (
+            "; the role of the URL lacks a right: let an administrator make a schema for it "
+            '(CREATE SCHEMA queue AUTHORIZATION the_role) and use Holdfast(url, schema="queue"), '
+            "or grant it USAGE and CREATE on the schema"
+        )
     return StoreError(message)
 
 

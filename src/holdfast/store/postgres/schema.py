@@ -23,6 +23,7 @@ T = TypeVar("T")
 _UNHURRIED = b"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0"
 _POLITE = b"SET LOCAL lock_timeout = '10s'"
 _LOCK = b"SELECT pg_advisory_xact_lock(hashtextextended('holdfast:' || $1, 0))"
+_SCHEMA = b"SELECT 1 FROM pg_namespace WHERE nspname = $1"
 _TABLES = b"""
 SELECT relname FROM pg_class
 WHERE relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p')
@@ -63,8 +64,9 @@ class PostgresSchema:
 
     def script(self, text: str) -> None:
         """Run the statements of one migration."""
-        if self._named:
-            self._connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'.encode())
+        if self._named and not self._ask(_SCHEMA, self._schema):
+            # Asked for first: IF NOT EXISTS needs the right to create one even where it exists.
+            self._connection.execute(f'CREATE SCHEMA "{self._schema}"'.encode())
         self._connection.execute(text.encode(), prepare=False)
 
     def record(self, migration: Migration) -> None:

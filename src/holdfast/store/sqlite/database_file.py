@@ -22,10 +22,16 @@ APPLICATION_ID = 0x484C_4446
 
 _OLDEST = (3, 37, 0)  # STRICT tables; RETURNING came a little earlier
 _NEW_FILE_MODE = 0o660
+# Of a cluster, a server, or the host of a virtual machine: what one side has locked or mapped, the
+# other does not see. A filesystem in user space is judged by its name.
 _NETWORK = re.compile(
-    r"nfs4?|cifs|smb\d?|smbfs|9p|afs|ceph|lustre|gpfs|beegfs|ncpfs|coda|davfs|acfs|ocfs2|gfs2|"
-    r"fuse\.(?:sshfs|s3fs|gcsfuse|goofys|rclone|glusterfs|ceph|juicefs|davfs2?|smbnetfs|"
-    r"blobfuse2?|mount-s3|cephfs|moosefs|grpcfuse|osxfs)"
+    r"nfs\d?|cifs|smb\d?|smbfs|smb-rdr|9p|virtiofs|vboxsf|prl_fs|v?m?hgfs|fakeowner|drvfs|osxfs|"
+    r"afs|auristorfs|ceph|glusterfs|lustre|gpfs|mmfs|beegfs(?:_nodev)?|fhgfs|ncpfs?|coda|davfs2?|"
+    r"acfs|ocfs2|gfs2?|panfs|pvfs2|orangefs|wekafs|quobyte|xtreemfs|mfs|"
+    r"fuse\.(?:\S*(?:nfs|smb|cifs|ssh|ftp|dav|s3|gcs|gluster|ceph|blob|rclone|goofys|juice|moose|"
+    r"lizard|weed|curve|alluxio|hdfs|ipfs|drive|dropbox|xrootd|cvmfs|orangefs|pvfs|quobyte|xtreem|"
+    r"beegfs|lustre|grpc|osxfs|hgfs|prl_fs|vboxsf|virtiofs|9p|tigris|mountpoint|objectivefs)\S*"
+    r"|mfs|afs)"
 )
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
