@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,9 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from holdfast import TaskStatus
 from tests.support.deadline import until
-from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess, alive
 
 GOOD = """
@@ -166,20 +163,3 @@ def test_an_application_without_tasks(start: Start, tmp_path: Path) -> None:
     worker = start("empty:app").ready()
     assert "empty:app has no task" in worker.said
     assert worker.stop() == 0
-
-
-def test_a_worker_without_its_template_ends_and_says_so(fresh_site: MakeSite) -> None:
-    site = fresh_site("tests.e2e.programs.stopping")
-    worker = site.worker("-c", "2", "--lease", "2").ready()
-    handle = site.send("resubmits", "a")
-    site.begun("a")
-    (line,) = site.ledger.lines("begun", "a")
-    template = int(Path(f"/proc/{line.pid}/stat").read_text().rpartition(")")[2].split()[1])
-    family = worker.descendants()
-    os.kill(template, signal.SIGKILL)
-    assert worker.wait() == 70
-    assert "template" in worker.said
-    until(lambda: not any(map(alive, family)), within=2, what="its children to be gone")
-    site.worker("-c", "2", "--lease", "2").ready()
-    site.ledger.open_gate("a")
-    assert handle.wait(10) is TaskStatus.COMPLETED

@@ -25,6 +25,7 @@ from typing import Any, Self, TypeVar
 
 from holdfast.core.identity import new_id
 from holdfast.core.payload.codec import to_json
+from holdfast.runtime.orphan_guard import Lifeline
 from holdfast.runtime.supervisor.children.output_log import Splitter
 from holdfast.runtime.supervisor.relay.server import RelayServer
 from holdfast.runtime.wire import framing, shared_page
@@ -252,6 +253,7 @@ class Nursery:
         self._numbers = count(1)
         self._kids: list[Kid] = []
         self._ear = Ear(self.sock, FromTemplate)
+        self.lifeline = Lifeline()
         with theirs:
             self.template = subprocess.Popen(
                 [
@@ -260,8 +262,9 @@ class Nursery:
                     "holdfast.runtime.child.template",
                     target,
                     str(theirs.fileno()),
+                    str(self.lifeline.reading),
                 ],
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), self.lifeline.reading],
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 cwd=directory,
@@ -322,6 +325,7 @@ class Nursery:
         except subprocess.TimeoutExpired:
             self.template.kill()
             self.template.wait()
+        self.lifeline.cut()
         assert self.template.stderr is not None
         self.template.stderr.close()
 

@@ -59,6 +59,7 @@ def launch(
     except BaseException:
         # It has no children yet, and may be in the middle of a long import.
         template.end(patience=0)
+        template.lifeline.cut()
         raise
 
 

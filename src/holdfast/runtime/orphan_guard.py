@@ -1,13 +1,15 @@
 """The kernel's own means against orphans.
 
-Owns the wish to be killed when the parent dies. It works while this process holds the GIL
-in C, and costs nothing; where the kernel has no such thing, the end of the socket to the
-supervisor is what remains.
+Owns the wish to be killed: a template when its parent dies, a child when the supervisor does,
+whoever its parent is (a child outlives its template). Both work while the process holds the GIL in
+C, and cost nothing; where the kernel has no such thing, the end of the socket to the supervisor is
+what remains.
 """
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import select
 import signal
@@ -16,6 +18,8 @@ from collections.abc import Collection
 from time import monotonic
 
 _PR_SET_PDEATHSIG = 1
+_F_SETSIG = 10
+_HIGH = 512
 
 
 def die_with(parent: int, by: signal.Signals = signal.SIGKILL) -> None:
@@ -30,12 +34,66 @@ def die_with(parent: int, by: signal.Signals = signal.SIGKILL) -> None:
         os._exit(1)
 
 
+class Lifeline:
+    """A pipe whose writing end the supervisor alone has: when it is closed, children are killed."""
+
+    def __init__(self) -> None:
+        self.reading, self._writing = os.pipe()
+        self._is_cut = False
+
+    def cut(self) -> None:
+        """End every child that hangs on it."""
+        if not self._is_cut:
+            self._is_cut = True
+            os.close(self._writing)
+            os.close(self.reading)
+
+
+def hang_on(lifeline: int) -> None:
+    """Be killed when the other end of this pipe is closed, by whatever happened to its owner."""
+    if sys.platform != "linux":
+        return
+    try:
+        # Opened anew: who gets the signal is a property of what was opened, not of a descriptor
+        # that is shared with the template and all its children.
+        own = os.open(f"/proc/self/fd/{lifeline}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        # Where careless code that closes low numbers does not reach.
+        high = fcntl.fcntl(own, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        os.close(own)
+        own = high
+    except OSError:
+        pass
+    fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(own, _F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(own, fcntl.F_SETFL, fcntl.fcntl(own, fcntl.F_GETFL) | os.O_ASYNC)
+    try:
+        if not os.read(own, 1):
+            # Closed before anybody was told.
+            os._exit(1)
+    except BlockingIOError:
+        pass
+
+
 def kill_group(leader: int) -> None:
     """Kill what there is of a process group."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def alive(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 class Witness:

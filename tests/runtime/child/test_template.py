@@ -258,13 +258,17 @@ def test_what_a_child_started_dies_with_the_supervisor_too(tmp_path: Path) -> No
     _gone(*pids, seconds=1)
 
 
-def test_children_die_with_the_template() -> None:
-    with Nursery(PLAIN) as nursery:
+@pytest.mark.parametrize("target", [PLAIN, THREADED])
+def test_children_outlive_the_template_but_not_the_supervisor(target: str) -> None:
+    with Nursery(target) as nursery:
         nursery.manifest()
         kids: list[Kid] = [nursery.fork(), nursery.fork()]
-        kids[0].begin("hold_the_gil", 60)
         nursery.template.kill()
         nursery.template.wait()
+        assert kids[0].do("hold_the_gil", 0).kind == "returned"
+        kids[1].begin("hold_the_gil", 60)
+        # As the kernel does for a supervisor that is killed.
+        nursery.lifeline.cut()
         _gone(*(kid.pid for kid in kids), seconds=1)
 
 

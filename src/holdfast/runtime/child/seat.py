@@ -1,7 +1,7 @@
 """What every child is, whatever its kind: a seat for user code, and a line to the supervisor.
 
 Owns a child's beginning and end. From its birth on it is the leader of a process group of
-its own, dies with the template, reads nothing from stdin, and has its output in a pipe; its
+its own, dies with the supervisor, reads nothing from stdin, and has its output in a pipe; its
 own descriptors are put where careless code that closes low numbers does not reach.
 """
 
@@ -22,7 +22,6 @@ from typing import NoReturn, Protocol, TypeAlias
 
 from holdfast.core.hooks import Hook, TaskEvent, WorkerEvent
 from holdfast.core.payload.failure import decode_error
-from holdfast.runtime import orphan_guard
 from holdfast.runtime.application import Application
 from holdfast.runtime.child import hooks, task_run
 from holdfast.runtime.child.notes import Notes
@@ -214,7 +213,6 @@ def live(
     descriptors: Sequence[int],
     application: Application,
     streams: StandardStreams,
-    template: int,
 ) -> NoReturn:
     """Be a child; never returns."""
     status = EXIT_BROKEN
@@ -223,7 +221,6 @@ def live(
             os.setpgid(0, 0)
         except PermissionError:
             pass
-        orphan_guard.die_with(template)
         random.seed()
         _settle_signals()
         seat = Seat(fork, descriptors, application, streams)

@@ -1,9 +1,9 @@
 """A child that was spawned: it imports the application by itself.
 
-    python -m holdfast.runtime.child.spawned_main MODULE:APP DIRECTORY PATH TEMPLATE_PID FORK
+    python -m holdfast.runtime.child.spawned_main MODULE:APP DIRECTORY PATH FORK
 
-Its socket, its shared page and its output pipe are the descriptors 3, 4 and 5; FORK is the
-message that asked for it, in hexadecimal.
+Its socket, its shared page, its output pipe and its lifeline are the descriptors 3 to 6; FORK is
+the message that asked for it, in hexadecimal.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from holdfast.runtime.child.stdio import StandardStreams
 from holdfast.runtime.wire.messages import EXIT_BROKEN, Fork
 
 _DESCRIPTORS = (3, 4, 5)
+_LIFELINE = 6
 
 
 def main() -> None:
     """Be a child."""
-    target, place, path, template, message = sys.argv[1:]
-    orphan_guard.die_with(int(template))
+    target, place, path, message = sys.argv[1:]
+    orphan_guard.hang_on(_LIFELINE)
+    os.close(_LIFELINE)
     for descriptor in _DESCRIPTORS:
         os.set_inheritable(descriptor, False)
     fork = msgspec.msgpack.decode(bytes.fromhex(message), type=Fork)
@@ -39,7 +41,7 @@ def main() -> None:
         streams.flush()
         os._exit(EXIT_BROKEN)
     process_role.take("child")
-    seat.live(fork, _DESCRIPTORS, application, streams, int(template))
+    seat.live(fork, _DESCRIPTORS, application, streams)
 
 
 if __name__ == "__main__":

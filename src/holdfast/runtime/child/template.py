@@ -1,8 +1,9 @@
 """The template: the process that imports the application, and makes children of itself.
 
-    python -m holdfast.runtime.child.template MODULE:APP DESCRIPTOR [PATH]
+    python -m holdfast.runtime.child.template MODULE:APP SOCKET LIFELINE [PATH]
 
-PATH is the module search path of the process that embeds the worker, if one does.
+LIFELINE is the pipe that children hang on (`orphan_guard`), PATH the module search path of the
+process that embeds the worker, if one does.
 
 Owns user code's first import and every child's birth and death. While it has one thread,
 a child is a fork: quick, and sharing memory. Threads do not survive a fork, nor do the locks
@@ -10,7 +11,10 @@ they hold, so an application that starts one at import gets children that import
 
 It runs no task. It reaps children, kills what is left of a dead child's process group, and
 dies with the supervisor, taking every child along: by the kernel's signal, and by the end of
-the socket.
+the socket. If it dies alone, its children go on, and the supervisor makes another.
+
+User code may replace what the standard library offers (gevent's `monkey.patch_all`), so what the
+template calls after the import is taken from `unpatched`.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ import msgspec
 
 from holdfast.runtime import orphan_guard, process_role
 from holdfast.runtime.application import Application, manifest
+from holdfast.runtime.child import unpatched
 from holdfast.runtime.child.load_app import Unloadable, load
 from holdfast.runtime.child.stdio import StandardStreams
 from holdfast.runtime.wire.framing import Reader, send
@@ -61,8 +66,9 @@ _HELD_BACK = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 class Template:
     """One application, and its living children."""
 
-    def __init__(self, target: str, sock: socket.socket, path: str = "") -> None:
+    def __init__(self, target: str, sock: socket.socket, lifeline: int, path: str = "") -> None:
         self._target = target
+        self._lifeline = lifeline
         self._path = path
         self._sock = sock
         self._parent = os.getppid()
@@ -104,10 +110,10 @@ class Template:
         self._end()
 
     def _settle_signals(self) -> None:
-        signal.signal(signal.SIGINT, _ignored)
-        signal.signal(signal.SIGHUP, _ignored)
-        signal.signal(signal.SIGCHLD, _ignored)
-        signal.signal(signal.SIGTERM, self._on_sigterm)
+        unpatched.signal(signal.SIGINT, _ignored)
+        unpatched.signal(signal.SIGHUP, _ignored)
+        unpatched.signal(signal.SIGCHLD, _ignored)
+        unpatched.signal(signal.SIGTERM, self._on_sigterm)
         signal.set_wakeup_fd(self._rope, warn_on_full_buffer=False)
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
@@ -117,7 +123,7 @@ class Template:
             self._end()
 
     def _serve(self, application: Application) -> None:
-        poll = select.poll()
+        poll = unpatched.poll()
         poll.register(self._sock, select.POLLIN)
         poll.register(self._bell, select.POLLIN)
         while True:
@@ -169,10 +175,9 @@ class Template:
         self._streams.flush()
         if thread_count() > 1:
             return self._spawn(fork, descriptors)
-        template = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
         try:
-            pid = os.fork()
+            pid = unpatched.fork()
         except OSError:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
             raise
@@ -182,7 +187,10 @@ class Template:
             self._sock.close()
             os.close(self._bell)
             os.close(self._rope)
-            seat.live(fork, descriptors, application, self._streams, template)
+            orphan_guard.hang_on(self._lifeline)
+            os.close(self._lifeline)
+            unpatched.after_fork()
+            seat.live(fork, descriptors, application, self._streams)
         try:
             # The child does the same; whoever comes first, it is done before we go on.
             os.setpgid(pid, pid)
@@ -196,9 +204,10 @@ class Template:
         from subprocess import _args_from_interpreter_flags  # type: ignore[attr-defined]
 
         # Out of the way of the numbers that the child will find them under.
-        high = [fcntl.fcntl(d, fcntl.F_DUPFD_CLOEXEC, _HIGH) for d in descriptors]
+        given = (*descriptors, self._lifeline)
+        high = [fcntl.fcntl(d, fcntl.F_DUPFD_CLOEXEC, _HIGH) for d in given]
         try:
-            return os.posix_spawn(
+            return unpatched.posix_spawn(
                 sys.executable,
                 [
                     sys.executable,
@@ -208,7 +217,6 @@ class Template:
                     self._target,
                     self._place,
                     self._path,
-                    str(os.getpid()),
                     msgspec.msgpack.encode(fork).hex(),
                 ],
                 os.environ,
@@ -261,7 +269,7 @@ class Template:
 
         Not for ever: the kernel does not end a process that is stuck in a call of its own.
         """
-        poll = select.poll()
+        poll = unpatched.poll()
         poll.register(self._bell, select.POLLIN)
         while True:
             _drain(self._bell)
@@ -292,14 +300,14 @@ def _get_ready(kinds: Iterable[Kind]) -> None:
 
 def _bury(pid: int) -> tuple[int, resource.struct_rusage] | None:
     """Reap a child if it is dead, and kill what is left of its group; None if it lives."""
-    if hasattr(os, "waitid"):
-        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+    if unpatched.waitid is not None:
+        if unpatched.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return None
         # Before its number is free for others.
         orphan_guard.kill_group(pid)
-        _, status, usage = os.wait4(pid, 0)
+        _, status, usage = unpatched.wait4(pid, 0)
         return status, usage
-    ended, status, usage = os.wait4(pid, os.WNOHANG)
+    ended, status, usage = unpatched.wait4(pid, os.WNOHANG)
     if not ended:
         return None
     orphan_guard.kill_group(pid)
@@ -320,10 +328,11 @@ def _ignored(number: int, frame: FrameType | None) -> None:
 
 def main() -> NoReturn:
     """Be the template of `MODULE:APP`, over the socket with the given number."""
-    target, descriptor, *path = sys.argv[1:]
+    target, descriptor, lifeline, *path = sys.argv[1:]
     os.set_inheritable(int(descriptor), False)
+    os.set_inheritable(int(lifeline), False)
     process_role.take("importing")
-    Template(target, socket.socket(fileno=int(descriptor)), *path).run()
+    Template(target, socket.socket(fileno=int(descriptor)), int(lifeline), *path).run()
 
 
 if __name__ == "__main__":

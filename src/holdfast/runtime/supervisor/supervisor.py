@@ -30,6 +30,7 @@ from holdfast.runtime.supervisor.children.message_loop import MessageLoop
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
 from holdfast.runtime.supervisor.children.stack_queries import StackQueries
+from holdfast.runtime.supervisor.children.template_keeper import TemplateKeeper
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
 from holdfast.runtime.supervisor.duties.claimer import Claimer
 from holdfast.runtime.supervisor.duties.dropper import Dropper
@@ -113,7 +114,6 @@ class Supervisor:
             relay=self._relay,
             stacked=self._stack_queries.answered,
             told=self._remote_hooks.told,
-            template_ended=self._template_ended,
         )
         self._pool = ChildPool(
             template,
@@ -123,6 +123,16 @@ class Supervisor:
             stuck=self._message_loop.stuck,
         )
         self._message_loop.attach(self._pool)
+        self._template_keeper = TemplateKeeper(
+            template,
+            manifest.tasks,
+            self._pool,
+            self.ledger,
+            self._message_loop,
+            failed=self._failed,
+            stir=self._stirred.ring,
+        )
+        self._message_loop.templates = self._template_keeper
         self._time_limits = TimeLimits(self.ledger, self._pool)
         self._claimer = Claimer(
             store,
@@ -200,6 +210,7 @@ class Supervisor:
             while self._failure is None and not self._shutdown.step():
                 if self.options.burst and self._is_drained():
                     self._shutdown.ask()
+                self._template_keeper.step()
                 busy = self.options.burst or self._shutdown.asked
                 self._stirred.wait(_STEP if busy else _REST)
         finally:
@@ -231,13 +242,14 @@ class Supervisor:
     def _await_child(self, patience: float) -> bool:
         """Wait until a child can take a task, so that hooks of the worker have one to run in."""
         deadline = monotonic() + patience
-        with self.ledger.lock:
-            while not self._shutdown.asked and self._failure is None and self._pool_wanted():
+        while not self._shutdown.asked and self._failure is None and self._pool_wanted():
+            with self.ledger.lock:
                 if any(m.state is ChildState.READY for m in self.ledger.children.values()):
                     return True
                 if monotonic() >= deadline:
                     return False
                 self.ledger.work.wait(_STEP)
+            self._template_keeper.step()
         return False
 
     def _open(self) -> None:
@@ -281,6 +293,7 @@ class Supervisor:
         self._loops["message_loop"].stop()
         self._message_loop.wake()
         self._loops["message_loop"].join(1.0)
+        self._template_keeper.close()
         self._pool.end()
         self._relay.close()
         self._hint_listener.close()
@@ -336,10 +349,6 @@ class Supervisor:
 
     def _lost(self, assignment: Assignment) -> None:
         self._time_limits.doom(assignment, "lost")
-
-    def _template_ended(self) -> None:
-        if not self._pool.closing:
-            self._failed("template", RuntimeError("the template process has ended"))
 
     def _failed(self, duty: str, error: BaseException) -> None:
         self._failure = self._failure or (duty, error)

@@ -35,7 +35,6 @@ def message_loop(hands: Hands) -> MessageLoop:
         relay=NOBODY,
         stacked=NOBODY,
         told=NOBODY,
-        template_ended=NOBODY,
     )
 
 

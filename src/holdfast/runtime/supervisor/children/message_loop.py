@@ -30,7 +30,10 @@ from holdfast.core.outcome import (
 )
 from holdfast.core.payload.failure import decode_error
 from holdfast.core.records import Usage
+from holdfast.runtime.orphan_guard import alive
+from holdfast.runtime.supervisor.children import orphans
 from holdfast.runtime.supervisor.children.pool import ChildPool
+from holdfast.runtime.supervisor.children.template_process import TemplateProcess
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
@@ -65,6 +68,15 @@ class Relay(Protocol):
     def gone(self, child: ChildHandle) -> None: ...
 
 
+class TemplateNews(Protocol):
+    """Who is told of templates."""
+
+    def ended(self, template: TemplateProcess) -> None: ...
+    def heard(
+        self, template: TemplateProcess, message: messages.Manifest | messages.Broken
+    ) -> None: ...
+
+
 class MessageLoop:
     """A duty with a thread of its own: `tick` waits for something to read."""
 
@@ -78,34 +90,40 @@ class MessageLoop:
         relay: Relay,
         stacked: Callable[[messages.Stacked], None],
         told: Callable[[messages.Told], None],
-        template_ended: Callable[[], None],
     ) -> None:
         self._ledger = ledger
         self._evidence = evidence
         self._relay = relay
         self._stacked = stacked
         self._told = told
-        self._template_ended = template_ended
         self._selector = selectors.DefaultSelector()
         self._wake_pipe = WakePipe()
         self._selector.register(self._wake_pipe, selectors.EVENT_READ, None)
         self._unflushed: set[ChildHandle] = set()
         self._newcomers: list[ChildHandle] = []
+        self._new_templates: list[TemplateProcess] = []
+        self._newly_orphaned = False
+        self._orphans: dict[ChildHandle, int | None] = {}
+        self.templates: TemplateNews
         self._resting: dict[ChildHandle, float] = {}
         self.pool: ChildPool
 
     def attach(self, pool: ChildPool) -> None:
         """Begin to hear the template."""
         self.pool = pool
-        pool.template.sock.setblocking(False)
-        self._selector.register(pool.template.sock, selectors.EVENT_READ, "template")
+        if pool.template is not None:
+            self.listen_to(pool.template)
 
-    def detach(self) -> None:
-        """Stop hearing a template that is gone."""
-        try:
-            self._selector.unregister(self.pool.template.sock)
-        except (KeyError, ValueError):
-            pass
+    def listen_to(self, template: TemplateProcess) -> None:
+        """Hear this template, too (any thread)."""
+        template.sock.setblocking(False)
+        self._new_templates.append(template)
+        self.wake()
+
+    def orphaned(self) -> None:
+        """The template of all children is dead: notice their ends without it."""
+        self._newly_orphaned = True
+        self.wake()
 
     def close(self) -> None:
         """Let go of every socket and pipe; nothing may be heard or said any more."""
@@ -133,15 +151,21 @@ class MessageLoop:
         for key, _ in self._selector.select(self._wake_resting()):
             if key.data is None:
                 self._wake_pipe.hush()
-            elif key.data == "template":
-                self._hear_template()
+            elif isinstance(key.data, TemplateProcess):
+                self._hear_template(key.data)
             else:
                 child, what = key.data
+                if child.state is ChildState.DEAD:
+                    # Buried a moment ago; its descriptors' numbers may be others' by now.
+                    continue
                 if what == "socket":
                     self._hear(child)
+                elif what == "end":
+                    self._bury_orphan(child)
                 else:
                     self._read_output(child)
         self._welcome()
+        self._watch_orphans()
         self._flush()
         return 0.0
 
@@ -169,6 +193,9 @@ class MessageLoop:
         self._selector.register(child.output, selectors.EVENT_READ, (child, "output"))
 
     def _welcome(self) -> None:
+        while self._new_templates:
+            template = self._new_templates.pop()
+            self._selector.register(template.sock, selectors.EVENT_READ, template)
         while self._newcomers:
             child = self._newcomers.pop()
             if child.state is not ChildState.DEAD:
@@ -186,8 +213,7 @@ class MessageLoop:
 
     # --- the template ----------------------------------------------------------------------
 
-    def _hear_template(self) -> None:
-        template = self.pool.template
+    def _hear_template(self, template: TemplateProcess) -> None:
         try:
             data = template.sock.recv(_CHUNK)
         except BlockingIOError:
@@ -196,7 +222,7 @@ class MessageLoop:
             data = b""
         if not data:
             self._selector.unregister(template.sock)
-            self._template_ended()
+            self.templates.ended(template)
             return
         for message in template.reader.feed(data):
             if isinstance(message, messages.Forked):
@@ -209,6 +235,30 @@ class MessageLoop:
                     child = self._ledger.children.get(message.child)
                 if child is not None:
                     self.bury(child, message.exit_code, message.exit_signal)
+            else:
+                self.templates.heard(template, message)
+
+    def _watch_orphans(self) -> None:
+        if not self._newly_orphaned:
+            return
+        self._newly_orphaned = False
+        with self._ledger.lock:
+            children = [c for c in self._ledger.children.values() if not c.orphaned]
+        for child in children:
+            descriptor = self._orphans[child] = orphans.watch(child)
+            if descriptor is not None:
+                self._selector.register(descriptor, selectors.EVENT_READ, (child, "end"))
+            elif child.pid is None or not alive(child.pid):
+                # Asked for, and not made any more; or dead in the same moment.
+                child.killed = child.pid is None
+                self._bury_orphan(child)
+
+    def _bury_orphan(self, child: ChildHandle) -> None:
+        descriptor = self._orphans.pop(child, None)
+        if descriptor is not None:
+            self._unregister(descriptor)
+        how = orphans.ended(child, descriptor)
+        self.bury(child, how.exit_code, how.exit_signal)
 
     def bury(self, child: ChildHandle, exit_code: int | None, exit_signal: int | None) -> None:
         """A child is dead and reaped: what it had in hand ends, each task in its own way."""
@@ -247,6 +297,9 @@ class MessageLoop:
                 data = b""
             if not data:
                 self._unregister(child.sock)
+                if child.orphaned and self._orphans.get(child, 0) is None:
+                    # Where its process cannot be watched, this is how its end is noticed.
+                    self._bury_orphan(child)
                 return
             for message in child.reader.feed(data):
                 self._pass_on(child, message)

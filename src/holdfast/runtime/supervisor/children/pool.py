@@ -5,8 +5,8 @@ has imported the application; the supervisor never does. A child that died is re
 after a pause that grows if children keep dying young. A child that has served its time
 takes nothing more, and is replaced when its hand is empty.
 
-Nothing outlives the worker: children die with the template, the template with the
-supervisor, by the kernel's own means.
+Nothing outlives the worker: template and children die with the supervisor, by the kernel's own
+means. A template that dies alone leaves its children at work (`template_keeper`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class ChildPool:
         joined: Callable[[ChildHandle], None],
         stuck: Callable[[ChildHandle], None],
     ) -> None:
-        self.template = template
+        self.template: TemplateProcess | None = template
+        """None while there is none: it has died, and the next one is being started."""
+        self._lifeline = template.lifeline
         self._ledger = ledger
         self._wanted = wanted
         """For each kind: how many children, and how many tasks each runs at a time."""
@@ -61,15 +63,16 @@ class ChildPool:
 
     def fill(self) -> None:
         """Make the children that are missing."""
-        if self.closing or monotonic() < self._not_before:
+        template = self.template
+        if template is None or self.closing or monotonic() < self._not_before:
             return
         children = self._ledger.children.values()
         for kind, (count, lanes) in self._wanted.items():
             alive = sum(m.kind == kind and m.state is not ChildState.LEAVING for m in children)
             for _ in range(count - alive):
-                self._make(kind, lanes)
+                self._make(template, kind, lanes)
 
-    def _make(self, kind: Kind, lanes: int) -> None:
+    def _make(self, template: TemplateProcess, kind: Kind, lanes: int) -> None:
         number, self._next = self._next, self._next + 1
         ours, theirs = socket.socketpair()
         output, child_output = os.pipe()
@@ -90,7 +93,7 @@ class ChildPool:
         if kind == "process":
             child.most = self._ledger.options.max_tasks_per_child
         try:
-            self.template.fork(
+            template.fork(
                 Fork(number, kind, lanes, child.name, nonce, 3),
                 [theirs.fileno(), memory, child_output],
             )
@@ -111,7 +114,7 @@ class ChildPool:
         """A child is gone; one that died young makes the next ones wait."""
         self._ledger.children.pop(child.number, None)
         lived = monotonic() - self._born.pop(child.number, 0.0)
-        if lived < _YOUNG and not child.served:
+        if lived < _YOUNG and not child.served and not child.killed:
             self._early_deaths += 1
             pause = min(0.1 * 2**self._early_deaths, _LONGEST_PAUSE)
             self._not_before = monotonic() + pause
@@ -147,11 +150,13 @@ class ChildPool:
         """End template and children; returns when they are gone. Called without the lock."""
         with self._ledger.lock:
             pids = [m.pid for m in self._ledger.children.values() if m.pid is not None]
+            orphans = [m.pid for m in self._ledger.children.values() if m.orphaned and m.pid]
+            template = self.template
         witness = Witness(pids)
-        if not self.template.end():
-            # It could not take its children along.
-            for pid in pids:
-                orphan_guard.kill_group(pid)
+        # Those of a template that is dead, or could not take its children along.
+        for pid in pids if template is not None and not template.end() else orphans:
+            orphan_guard.kill_group(pid)
+        self._lifeline.cut()
         if not witness.wait(_LAST_PATIENCE):
             log.error(
                 "of the processes %s some have not ended though they were killed: the kernel holds "

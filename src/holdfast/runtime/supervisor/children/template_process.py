@@ -16,9 +16,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import ConfigError
+from holdfast.runtime.orphan_guard import Lifeline
 
 if TYPE_CHECKING:
     from holdfast.runtime.wire.messages import Fork, Manifest
+
+_REAPED = 2.0
 
 
 class AppBroken(ConfigError):
@@ -32,9 +35,13 @@ class AppBroken(ConfigError):
 class TemplateProcess:
     """The process that children are forked from."""
 
-    def __init__(self, target: str, path: Sequence[str] = ()) -> None:
+    def __init__(
+        self, target: str, path: Sequence[str] = (), lifeline: Lifeline | None = None
+    ) -> None:
         self._target = target
         self._path = path
+        self.lifeline = lifeline or Lifeline()
+        """What all children hang on, also those of a template that came before."""
         ours, theirs = socket.socketpair()
         self.sock = ours
         with theirs:
@@ -45,9 +52,10 @@ class TemplateProcess:
                     "holdfast.runtime.child.template",
                     target,
                     str(theirs.fileno()),
+                    str(self.lifeline.reading),
                     *([os.pathsep.join(path)] if path else []),
                 ],
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), self.lifeline.reading],
                 stdin=subprocess.DEVNULL,
                 # Ctrl-C goes to everybody at the terminal, and is for the supervisor to obey.
                 start_new_session=True,
@@ -56,6 +64,10 @@ class TemplateProcess:
         from holdfast.runtime.wire.messages import FromTemplate
 
         self.reader = Reader(FromTemplate)
+
+    def again(self) -> TemplateProcess:
+        """Another one of the same application."""
+        return TemplateProcess(self._target, self._path, self.lifeline)
 
     def manifest(self, patience: float = 300.0) -> Manifest:
         """Wait until the application is imported; what it is."""
@@ -72,7 +84,11 @@ class TemplateProcess:
                     2,
                 ) from None
             if not data:
-                raise AppBroken(_ended(self.process.wait()), 2)
+                raise AppBroken(
+                    f"the process that imported the application has ended ({self.reap()}): "
+                    "does the module, or a library, end the process?",
+                    2,
+                )
             for message in self.reader.feed(data):
                 if isinstance(message, Broken):
                     raise AppBroken(message.text, message.exit_code)
@@ -91,6 +107,18 @@ class TemplateProcess:
         finally:
             self.sock.setblocking(False)
 
+    def reap(self) -> str:
+        """Take leave of one that has ended, or has closed its socket; how it ended, in words."""
+        self.sock.close()
+        try:
+            status = self.process.wait(_REAPED)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = self.process.wait()
+        if status < 0:
+            return f"killed by {signal.Signals(-status).name}"
+        return f"exit status {status}"
+
     def end(self, patience: float = 5.0) -> bool:
         """Let it go: it ends when its socket does, after its children; False if it was killed."""
         self.sock.close()
@@ -101,11 +129,3 @@ class TemplateProcess:
             self.process.wait()
             return False
         return True
-
-
-def _ended(status: int) -> str:
-    how = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-    return (
-        f"the process that imported the application has ended ({how}): "
-        "does the module, or a library, end the process?"
-    )

@@ -61,6 +61,8 @@ class ChildHandle:
         to finish when they have served enough)."""
         self.killed = False
         """Whether we ended it ourselves."""
+        self.orphaned = False
+        """Whether its template is dead, so that nobody tells us of its death."""
         self.slow = False
         """Whether what it runs takes longer than was guessed: nothing is put behind it."""
         self.reader = Reader(ToSupervisor)

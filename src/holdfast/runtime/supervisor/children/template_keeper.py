@@ -1,0 +1,153 @@
+"""The template keeper: a worker goes on when the process dies that its children are made from.
+
+Invariant: while the worker is not stopping, there is a template, or one is being started, or the
+time for the next try is set.
+
+Failure: a template may be killed at any moment (by the kernel, when memory is short). Its children
+live on: they finish what they run and take more. Another is started, from the supervisor's main
+thread, because the kernel ends a template with the thread that made it. If the application cannot
+be imported any more, that is said, and tried again after growing pauses for as long as there is a
+child to work; only a worker with neither children nor a template gives up.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from holdfast.runtime.supervisor.children.message_loop import MessageLoop
+from holdfast.runtime.supervisor.children.pool import ChildPool
+from holdfast.runtime.supervisor.children.template_process import TemplateProcess
+from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.wire.messages import Broken, KnownTask, Manifest
+
+log = logging.getLogger("holdfast.worker")
+
+_FIRST_PAUSE = 0.25
+_LONGEST_PAUSE = 30.0
+_YOUNG = 10.0
+"""Seconds that a template must have served before its death is no reason to wait."""
+_MOST_FAILURES = 4
+"""In a row, without any child left: then the worker ends."""
+
+
+class TemplateKeeper:
+    """`step` is for the supervisor's main thread, all else for the message loop's."""
+
+    def __init__(
+        self,
+        template: TemplateProcess,
+        tasks: Sequence[KnownTask],
+        pool: ChildPool,
+        ledger: Ledger,
+        message_loop: MessageLoop,
+        *,
+        failed: Callable[[str, BaseException], None],
+        stir: Callable[[], None],
+    ) -> None:
+        self._pattern = template
+        self._known = _names(tasks)
+        self._pool = pool
+        self._ledger = ledger
+        self._message_loop = message_loop
+        self._failed = failed
+        self._stir = stir
+        self._mutex = threading.Lock()
+        self._starting: TemplateProcess | None = None
+        self._try_at: float | None = None
+        self._serving_since = monotonic()
+        self._failures = 0
+        self._problem = ""
+
+    def step(self) -> None:
+        """Start a template if one is missing and it is time to; give up if that is hopeless."""
+        with self._mutex:
+            if self._try_at is None or self._pool.closing:
+                return
+            if self._failures >= _MOST_FAILURES and not self._ledger.children:
+                self._try_at = None
+                self._failed("template", RuntimeError(self._problem))
+                return
+            if monotonic() < self._try_at:
+                return
+            self._try_at = None
+            try:
+                self._starting = self._pattern.again()
+            except OSError as error:
+                self._retry(f"it could not be started: {error}")
+                return
+            self._message_loop.listen_to(self._starting)
+
+    def ended(self, template: TemplateProcess) -> None:
+        """A template is gone, the one in use or the one that was being started."""
+        how = template.reap()
+        with self._mutex:
+            if self._pool.closing:
+                return
+            if template is self._pool.template:
+                self._lost(how)
+            elif template is self._starting:
+                self._starting = None
+                self._retry(f"the process that imports it has ended ({how})")
+        self._stir()
+
+    def _lost(self, how: str) -> None:
+        with self._ledger.lock:
+            self._pool.template = None
+            self._message_loop.orphaned()
+        if monotonic() - self._serving_since >= _YOUNG:
+            self._failures = 0
+        log.error(
+            "the process that children are made from has ended (%s): running tasks go on, and "
+            "another one is started",
+            how,
+        )
+        self._problem = f"the process that children are made from keeps ending ({how})"
+        self._try_at = monotonic() + (self._pause() if self._failures else 0.0)
+        self._failures += 1
+
+    def heard(self, template: TemplateProcess, message: Manifest | Broken) -> None:
+        """What came of an import."""
+        with self._mutex:
+            if template is not self._starting:
+                return
+            self._starting = None
+            if isinstance(message, Broken):
+                self._retry(message.text)
+                return
+            self._serving_since = monotonic()
+        if _names(message.tasks) != self._known:
+            log.warning(
+                "the application has other tasks than when this worker started: restart the worker"
+            )
+        with self._ledger.lock:
+            if self._pool.closing:
+                return
+            self._pool.template = template
+            self._pool.fill()
+        log.info("children can be made again")
+
+    def close(self) -> None:
+        """Let go of one that is being started; called when nothing is heard any more."""
+        with self._mutex:
+            starting, self._starting = self._starting, None
+            self._try_at = None
+        if starting is not None:
+            starting.end(patience=0)
+
+    def _retry(self, problem: str) -> None:
+        pause = self._pause()
+        self._failures += 1
+        self._problem = f"the application cannot be imported any more: {problem}"
+        self._try_at = monotonic() + pause
+        log.error("%s\nnext try in %.3g s", self._problem, pause)
+        self._stir()
+
+    def _pause(self) -> float:
+        return min(_FIRST_PAUSE * 2.0**self._failures, _LONGEST_PAUSE)
+
+
+def _names(tasks: Sequence[KnownTask]) -> set[tuple[str, int]]:
+    return {(task.name, task.version) for task in tasks}
