@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,7 +48,8 @@ def test_a_file_that_is_not_there_is_not_made(command: list[str], tmp_path: Path
 def test_the_default_is_a_file_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     line = sentence("tasks", "list", code=3)
-    assert f"there is no database at {tmp_path / 'holdfast.db'}" in line
+    assert f"there is no database at {tmp_path / 'holdfast.db'} (the default)" in line
+    assert "--app MODULE:APP" in line
 
 
 def test_the_environment_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +57,51 @@ def test_the_environment_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "here.db" in sentence("tasks", "list", code=3)
     assert run("tasks", "send", "resize").code == 0
     assert len(run("tasks", "list").rows) == 1
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An app in a module of its own, and a task of it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "shop_for_cli.py").write_text(
+        "from holdfast import Holdfast, Retry\n"
+        "print('this module is chatty')\n"
+        "app = Holdfast('sqlite:///shop.db')\n"
+        "@app.task('pay', queue='till', retry=Retry(2))\n"
+        "def pay(order: int) -> None: ...\n"
+    )
+    yield "shop_for_cli:app"
+    sys.modules.pop("shop_for_cli", None)
+
+
+def test_an_app_says_where(shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "shop.db (from --app shop_for_cli:app)" in run("tasks", "list", "--app", shop).err
+    sent = run("tasks", "send", "pay", "--args", "[7]", "--app", shop)
+    assert sent.code == 0, sent
+    (task,) = run("tasks", "list", "--app", shop, "--json").json["tasks"]
+    assert (task["id"], task["queue"], task["max_retries"]) == (sent.out.strip(), "till", 2)
+    monkeypatch.setenv("HOLDFAST_APP", shop)
+    monkeypatch.setenv("HOLDFAST_URL", "sqlite:///other.db")
+    assert len(run("tasks", "list").rows) == 1
+    assert "other.db (from --url)" in run("tasks", "list", "--url", "sqlite:///other.db").err
+    wrong = run("tasks", "list", "--url", "sqlite:///shop.db", "--app", shop)
+    assert (wrong.code, "not both" in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("shop_for_cli", "names no application"),
+        ("nothing_here:app", "there is no module 'nothing_here'"),
+        ("shop_for_cli:shop", "has no 'shop'; it has app"),
+    ],
+)
+def test_an_app_that_is_not_there(shop: str, target: str, words: str) -> None:
+    said = run("tasks", "list", "--app", target)
+    assert said.code == 2
+    assert words in said.err
+    assert f"from --app {target}" in said.err
 
 
 @pytest.mark.parametrize(
@@ -102,8 +150,9 @@ def test_a_server_that_is_not_there() -> None:
 
 def test_a_database_that_is_not_there(postgres_server: PostgresServer) -> None:
     url = postgres_server.url.rpartition("/")
-    line = sentence("tasks", "list", "--url", f"{url[0]}/nowhere_{url[2]}", code=2)
+    line = sentence("tasks", "list", "--url", f"{url[0]}/nowhere_{url[2]}", code=3)
     assert "does not exist" in line
+    assert "from --url" in line
 
 
 def test_an_empty_database_gets_no_tables(postgres_url: str) -> None:

@@ -9,8 +9,15 @@ from uuid import UUID
 
 import pytest
 
-from holdfast import ConfigError, Holdfast, TaskNotFound, TaskStatus
-from holdfast.store.verbs import inspect
+from holdfast import (
+    ConfigError,
+    Holdfast,
+    IllegalTransition,
+    TaskNotFound,
+    TaskStatus,
+    WaitTimeout,
+)
+from holdfast.store.verbs import inspect, workers
 from tests.client.conftest import Hands
 
 UNKNOWN = UUID("0197f3c2-5b1e-7d44-9a01-3c5e6f708192")
@@ -129,3 +136,61 @@ def test_queues(app: Holdfast, hands: Hands) -> None:
     assert asyncio.run(queues.alist())[0].paused_at is None
     with pytest.raises(ConfigError, match="queue name 'a b'"):
         queues.pause("a b")
+
+
+def test_dead_letters_are_steered_apart(app: Holdfast, hands: Hands) -> None:
+    dead, other = app.send("any"), app.options(queue="mail").send("any")
+    hands.fail(hands.take(dead))
+    other.cancel()
+    letters = app.control.dead_letters
+    assert [info.id for info in letters.list().tasks] == [dead.id]
+    assert [info.id for info in asyncio.run(letters.alist(queue="mail")).tasks] == []
+    assert letters.resubmit(dead, other, UNKNOWN) == {
+        dead.id: True,
+        other.id: False,
+        UNKNOWN: False,
+    }
+    hands.fail(hands.take(dead))
+    assert asyncio.run(letters.aresubmit(other)) == {other.id: False}
+    assert asyncio.run(letters.adelete(other)) == {other.id: False}
+    assert letters.delete(dead, other) == {dead.id: True, other.id: False}
+    assert app.control.tasks.statuses(dead, other) == {other.id: TaskStatus.CANCELLED}
+
+
+def test_what_is_known_of_workers(app: Holdfast, hands: Hands) -> None:
+    hands.run(
+        workers.register(
+            "w1",
+            hostname="host",
+            pid=42,
+            version="1",
+            lease_us=30_000_000,
+            queues='["a"]',
+            known='["t@1"]',
+            settings="{}",
+        )
+    )
+    (worker,) = app.control.workers.list()
+    assert (worker.id, worker.state, worker.queues, worker.tasks) == (
+        "w1",
+        "alive",
+        ("a",),
+        ("t@1",),
+    )
+    assert worker.latest is None
+    hands.run(workers.stop("w1"))
+    assert app.control.workers.list() == []
+    (worker,) = asyncio.run(app.control.workers.alist(stopped=True))
+    assert worker.state == "stopped"
+    assert abs(app.control.now() - worker.seen_at) < timedelta(minutes=1)
+
+
+def test_a_stack_nobody_gives(app: Holdfast, hands: Hands) -> None:
+    handle = app.send("any")
+    with pytest.raises(IllegalTransition, match="it is PENDING"):
+        app.control.tasks.stack(handle)
+    hands.take(handle)
+    with pytest.raises(WaitTimeout):
+        app.control.tasks.stack(handle, timeout=0.01)
+    with pytest.raises(WaitTimeout):
+        asyncio.run(app.control.tasks.astack(handle, timeout=0.01))

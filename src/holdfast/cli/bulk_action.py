@@ -22,7 +22,6 @@ from holdfast.core.errors import UniqueConflict, UpstreamEnded
 from holdfast.core.lifecycle import TRANSITIONS, Verb
 from holdfast.core.moment import When
 from holdfast.core.status import TaskStatus
-from holdfast.store.verbs.inspect import statuses, tasks_by_id
 
 CANCELLABLE: Final = (*TRANSITIONS[Verb.CANCEL].sources, *TRANSITIONS[Verb.REQUEST_CANCEL].sources)
 RESUBMITTABLE: Final = TRANSITIONS[Verb.RESUBMIT].sources
@@ -151,16 +150,16 @@ def of_dead_letters(apply: Apply) -> Apply:
     """The same verb, for dead letters only."""
 
     def apply_to_dead(session: Session, ids: Sequence[UUID]) -> Iterator[Answer]:
-        found = session.run(partial(tasks_by_id, [task.bytes for task in ids]))
-        dead = [task for task in ids if task.bytes in found and found[task.bytes].dead]
+        found = session.control.tasks.show_many(*ids)
+        dead = [task for task in ids if task in found and found[task].dead]
         yield from apply(session, dead)
         for task in ids:
-            record = found.get(task.bytes)
-            if record is None:
+            info = found.get(task)
+            if info is None:
                 yield Answer(task, False, None, _UNKNOWN)
-            elif not record.dead:
-                text = f"not a dead letter: it is {record.status.value}"
-                yield Answer(task, False, record.status, text)
+            elif not info.dead:
+                text = f"not a dead letter: it is {info.status.value}"
+                yield Answer(task, False, info.status, text)
 
     return apply_to_dead
 
@@ -174,5 +173,4 @@ def _answer(task: UUID, done: bool, status: TaskStatus | None, past: str) -> Ans
 
 
 def _statuses(session: Session, ids: Sequence[UUID]) -> dict[UUID, TaskStatus]:
-    found = session.run(partial(statuses, [task.bytes for task in ids]))
-    return {UUID(bytes=task): status for task, status in found.items()}
+    return session.control.tasks.statuses(*ids)

@@ -19,10 +19,9 @@ import click
 
 from holdfast.cli.render import times
 from holdfast.cli.session import Misused, Refused, Session
-from holdfast.client.control import Filter
+from holdfast.client.control import MAX_PAGE, Filter
 from holdfast.client.info import TaskInfo
 from holdfast.core.status import TaskStatus
-from holdfast.store.verbs.inspect import MAX_PAGE
 
 Command: TypeAlias = Callable[..., None]
 

@@ -1,11 +1,12 @@
 """One command's dealings with the store: reaching it, and saying in a sentence why not.
 
-Owns `--url`, `--schema` and `--json`, the exit codes, and the names of tasks as operators
-type them. No command here imports an application. None but a send creates anything: a file
-that is not there stays so, and a schema is never made or upgraded by looking at it.
+Owns `--json`, the exit codes, and the ids of tasks as operators type them; what it asks, it asks
+of `app.control`, like any program. No command but a send creates anything: a file that is not
+there stays so, and a schema is never made or upgraded by looking at it.
 
     0    done        1    something could not be done: an unknown id, a task that has ended
-    2    wrong flags or values        3    the store cannot be used
+    2    wrong flags or values, or an app that cannot be imported
+    3    the database cannot be used, or is not there
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Any, Final
 from uuid import UUID
 
 import click
 
+from holdfast.cli.place import AppUnusable, Given, Place, place_options
 from holdfast.cli.render.screen import Screen
 from holdfast.client.access import Access
-from holdfast.client.config import Config
 from holdfast.client.control import Control
-from holdfast.core.errors import ConfigError, HoldfastError, PayloadError, StoreError
-from holdfast.core.identity import as_bytes, as_uuid
-from holdfast.core.moment import from_us
-from holdfast.core.text import one_line
-from holdfast.store.op import Op
-from holdfast.store.verbs.timing import next_due
+from holdfast.client.find import FORMS, parse
+from holdfast.core.errors import (
+    ConfigError,
+    HoldfastError,
+    PayloadError,
+    StoreError,
+    TaskNotFound,
+)
+from holdfast.core.text import one_line, visible
 
-T = TypeVar("T")
-
-_LEAST_PREFIX: Final = 8
 _DIGITS: Final = 32
 
 
@@ -43,8 +44,8 @@ class Refused(click.ClickException):
 
     exit_code = 1
 
-    def __init__(self, message: str) -> None:
-        super().__init__(one_line(" ".join(message.split())))
+    def __init__(self, message: str, *, several_lines: bool = False) -> None:
+        super().__init__(visible(message) if several_lines else one_line(" ".join(message.split())))
         # Taken now: when the sentence is shown, the command has been left.
         context = click.get_current_context(silent=True)
         self._command = "holdfast" if context is None else context.command_path
@@ -68,7 +69,8 @@ class Unreachable(Refused):
 class Session:
     """The store, for as long as one command runs."""
 
-    def __init__(self, access: Access, screen: Screen) -> None:
+    def __init__(self, place: Place, access: Access, screen: Screen) -> None:
+        self.place = place
         self.access = access
         self.screen = screen
 
@@ -77,38 +79,32 @@ class Session:
         """The operator's verbs."""
         return Control(self.access)
 
-    def run(self, make: Callable[[], Op[T]]) -> T:
-        """Run an operation of the store."""
-        return self.access.run(make)
-
     def now(self) -> datetime:
         """The database's clock."""
-        return from_us(self.run(next_due).now)
+        return self.control.now()
 
     def task_id(self, typed: str) -> UUID:
-        """The task that an operator names: by its id, or by digits no other id begins with."""
-        digits = typed.replace("-", "").lower()
-        if len(digits) == _DIGITS:
-            return as_uuid(as_bytes(typed))
-        if not (_LEAST_PREFIX <= len(digits) < _DIGITS and _is_hex(digits)):
-            raise Misused(
-                f"{typed!r} is not a task id: give a UUID, such as "
-                "0197f3c2-5b1e-7d44-9a01-3c5e6f708192, "
-                f"or the first {_LEAST_PREFIX} digits of one, or more"
-            )
-        last = UUID(digits.ljust(_DIGITS, "f"))
-        nearest = self.control.tasks.list(before=last, limit=2).tasks
-        fitting = [info.id for info in nearest if info.id.hex.startswith(digits)]
-        match fitting:
+        """The task that an operator names: by its id, its short id, or some digits of it."""
+        readings = parse(typed)
+        if not readings:
+            raise Misused(f"{typed!r} is not a task id: {FORMS}")
+        if len(readings[0].first) == _DIGITS:
+            return UUID(readings[0].first)
+        match self.control.tasks.find(typed):
             case [found]:
                 return found
             case []:
-                raise Refused(f"no task has an id that begins with {typed}")
-            case _:
-                raise Misused(
-                    f"several tasks have an id that begins with {typed}, {fitting[0]} and "
-                    f"{fitting[1]} among them: give more of it"
+                raise Refused(
+                    f"no task has an id that begins or ends with {typed} in this database "
+                    f"({self.place.described})"
+                    if len(readings) > 1
+                    else f"no task has the id {typed} in this database ({self.place.described})"
                 )
+            case several:
+                for each in several:
+                    info = self.control.tasks.show(each)
+                    self.screen.remark(f"  {each}  {info.status.value}  {info.name}")
+                raise Misused(f"{typed} may be any of these {len(several)} tasks: give more of it")
 
 
 def operates(*, creates: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -118,16 +114,11 @@ def operates(*, creates: bool = False) -> Callable[[Callable[..., None]], Callab
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @click.option(
-            "--url",
-            metavar="URL",
-            help="Where the tasks are; default: $HOLDFAST_URL, else sqlite:///holdfast.db.",
-        )
-        @click.option("--schema", help="PostgreSQL: the schema of the tables.")
+        @place_options
         @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
         @wraps(function)
-        def command(url: str | None, schema: str | None, as_json: bool, **given: Any) -> None:
-            with session(url, schema, as_json=as_json, creates=creates) as opened:
+        def command(place: Given, as_json: bool, **given: Any) -> None:
+            with session(place, as_json=as_json, creates=creates) as opened:
                 function(opened, **given)
 
         return command
@@ -136,27 +127,23 @@ def operates(*, creates: bool = False) -> Callable[[Callable[..., None]], Callab
 
 
 @contextmanager
-def session(
-    url: str | None, schema: str | None, *, as_json: bool, creates: bool = False
-) -> Iterator[Session]:
+def session(given: Given, *, as_json: bool, creates: bool = False) -> Iterator[Session]:
     """A session; errors of Holdfast inside it end the command."""
+    place: Place | None = None
     with _warnings() as warned:
         try:
-            keywords: dict[str, Any] = {} if schema is None else {"schema": schema}
+            place = given.find(creates=creates)
             if not creates:
-                keywords["auto_migrate"] = False
-            config = Config.load(url, keywords)
-            if not creates:
-                _look_for(config)
-            access = Access(config)
+                _look_for(place)
+            access = Access(place.config)
             try:
-                yield Session(access, Screen(as_json=as_json))
+                yield Session(place, access, Screen(as_json=as_json))
             finally:
                 access.close()
         except HoldfastError as error:
             # What went wrong may have been logged as well; it is said once.
             warned.pop(str(error), None)
-            raise _ending(error) from error
+            raise _ending(error, place) from error
 
 
 @contextmanager
@@ -178,27 +165,37 @@ def _warnings() -> Iterator[dict[str, None]]:
             click.echo(f"warning: {one_line(message)}", err=True)
 
 
-def _ending(error: HoldfastError) -> Refused:
+def _ending(error: HoldfastError, place: Place | None) -> Refused:
     """How a command ends that met this error."""
+    looked_at = "" if place is None else f" (database: {place.described})"
     match error:
         case StoreError():
-            return Unreachable(str(error))
+            return Unreachable(f"{error}{looked_at}")
+        case AppUnusable():
+            return Misused(str(error), several_lines=True)
+        case ConfigError(option="url" | "pooler") if place is not None:
+            # The URL could be read; it is the server that has no such database, or no such user.
+            return Unreachable(f"{error}{looked_at}")
         case ConfigError() | PayloadError():
             return Misused(str(error))
+        case TaskNotFound():
+            return Refused(f"{error}{looked_at}")
         case _:
             return Refused(str(error))
 
 
-def _look_for(config: Config) -> None:
-    settings = config.store
+def _look_for(place: Place) -> None:
+    settings = place.config.store
     if settings.in_memory:
-        raise Misused("a database in memory belongs to one process: give the URL of a file")
-    if settings.engine == "sqlite" and not Path(settings.address).exists():
-        raise Unreachable(
-            f"there is no database at {settings.address}: "
-            "say where it is with --url or HOLDFAST_URL"
+        raise Misused(
+            f"a database in memory belongs to one process ({place.described}): "
+            "give --url with the URL of a file"
         )
-
-
-def _is_hex(text: str) -> bool:
-    return all(character in "0123456789abcdef" for character in text)
+    if settings.engine == "sqlite" and not Path(settings.address).exists():
+        remedy = (
+            "say which app it belongs to, as for the worker (--app MODULE:APP, or HOLDFAST_APP), "
+            "or where it is (--url, or HOLDFAST_URL)"
+            if place.is_default
+            else "has anything been sent yet?"
+        )
+        raise Unreachable(f"there is no database at {settings.address} ({place.origin}): {remedy}")

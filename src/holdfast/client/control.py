@@ -11,27 +11,32 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Final, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
-from holdfast.client import one_task
 from holdfast.client.access import Access
-from holdfast.client.handle import TaskHandle
+from holdfast.client.dead_letter_control import DeadLetterControl
 from holdfast.client.info import TaskInfo
 from holdfast.client.sending.send_options import moment_us
+from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
+from holdfast.client.worker_control import WorkerControl
 from holdfast.core.errors import ConfigError
-from holdfast.core.identity import as_bytes, sought
+from holdfast.core.identity import as_bytes
 from holdfast.core.moment import Due, When, due, from_us
 from holdfast.core.options import checks
 from holdfast.core.records import QueueRecord, TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Op
-from holdfast.store.verbs import cancel, inspect, operate, queues
+from holdfast.store.verbs import cancel, inspect, operate, queues, timing
 
 __all__ = ["Control", "QueueControl", "QueueInfo", "TaskControl", "TaskCounts", "TaskPage"]
 
+MAX_PAGE: Final = inspect.MAX_PAGE
+"""The largest page of a list."""
+COUNT_CAP: Final = queues.COUNT_CAP
+"""Where the counting of a queue's tasks stops."""
+
 T = TypeVar("T")
-TaskId: TypeAlias = "UUID | str | TaskHandle[object]"
 
 
 class Filter(TypedDict, total=False):
@@ -87,15 +92,23 @@ class Control:
     """`app.control`."""
 
     def __init__(self, access: Access) -> None:
+        self._access = access
         self.tasks = TaskControl(access)
         self.queues = QueueControl(access)
+        self.workers = WorkerControl(access)
+        self.dead_letters = DeadLetterControl(access, self.tasks)
+
+    def now(self) -> datetime:
+        """The database's clock, by which every time here goes."""
+        return from_us(self._access.run(partial(timing.next_due)).now)
+
+    async def anow(self) -> datetime:
+        """The database's clock, by which every time here goes."""
+        return from_us((await self._access.arun(partial(timing.next_due))).now)
 
 
-class TaskControl:
+class TaskControl(TaskQuestions):
     """`app.control.tasks`."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
 
     def list(
         self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
@@ -109,14 +122,6 @@ class TaskControl:
         """One page of the tasks that fit, the newest first."""
         return _page(await self._access.arun(_listing(before, limit, where)))
 
-    def show(self, task_id: TaskId) -> TaskInfo:
-        """Everything that is stored about a task."""
-        return TaskInfo.of(self._access.run(partial(one_task.show, _id(task_id))))
-
-    async def ashow(self, task_id: TaskId) -> TaskInfo:
-        """Everything that is stored about a task."""
-        return TaskInfo.of(await self._access.arun(partial(one_task.show, _id(task_id))))
-
     def count(self, *, queue: str | None = None) -> TaskCounts:
         """How many tasks there are in each status; `at_least` says where there may be more."""
         return TaskCounts(self._access.run(partial(inspect.counts, queue)))
@@ -127,11 +132,11 @@ class TaskControl:
 
     def cancel(self, *ids: TaskId) -> dict[UUID, TaskStatus | None]:
         """Cancel tasks; the status of each afterwards, None for one that does not exist."""
-        return _by_uuid(self._access.run(partial(cancel.cancel, _ids(ids))))
+        return _by_uuid(self._access.run(partial(cancel.cancel, raw_ids(ids))))
 
     async def acancel(self, *ids: TaskId) -> dict[UUID, TaskStatus | None]:
         """Cancel tasks; the status of each afterwards, None for one that does not exist."""
-        return _by_uuid(await self._access.arun(partial(cancel.cancel, _ids(ids))))
+        return _by_uuid(await self._access.arun(partial(cancel.cancel, raw_ids(ids))))
 
     def resubmit(
         self,
@@ -182,11 +187,11 @@ class TaskControl:
 
     def delete(self, *ids: TaskId) -> dict[UUID, bool]:
         """Remove ended tasks with their attempts and logs; True for each that is gone."""
-        return _by_uuid(self._access.run(partial(operate.delete, _ids(ids))))
+        return _by_uuid(self._access.run(partial(operate.delete, raw_ids(ids))))
 
     async def adelete(self, *ids: TaskId) -> dict[UUID, bool]:
         """Remove ended tasks with their attempts and logs; True for each that is gone."""
-        return _by_uuid(await self._access.arun(partial(operate.delete, _ids(ids))))
+        return _by_uuid(await self._access.arun(partial(operate.delete, raw_ids(ids))))
 
 
 class QueueControl:
@@ -218,14 +223,6 @@ class QueueControl:
     async def aresume(self, queue: str) -> bool:
         """Let a paused queue go on; False if it was not paused."""
         return await self._access.arun(partial(queues.resume, checks.queue_name(queue)))
-
-
-def _id(given: TaskId) -> bytes:
-    return given.id.bytes if isinstance(given, TaskHandle) else sought(given)
-
-
-def _ids(given: Iterable[TaskId]) -> Sequence[bytes]:
-    return [_id(task_id) for task_id in given]
 
 
 def _by_uuid(answers: dict[bytes, T]) -> dict[UUID, T]:
@@ -280,7 +277,7 @@ def _resubmission(
 ) -> Callable[[], Op[dict[bytes, bool]]]:
     return partial(
         operate.resubmit,
-        _ids(ids),
+        raw_ids(ids),
         keep_retries=checks.flag(keep_retries, "keep_retries"),
         fresh=checks.flag(fresh, "fresh"),
         good_until=moment_us(good_until, "good_until"),
@@ -296,7 +293,7 @@ def _rescheduling(
     at = Due() if when is None else due(when, option="when")
     return partial(
         operate.reschedule,
-        _ids(ids),
+        raw_ids(ids),
         move=when is not None,
         delay_us=at.delay_us,
         run_at=at.run_at,

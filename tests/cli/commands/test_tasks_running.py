@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.cli import ask_stack
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import evidence, stack_requests
@@ -118,12 +117,9 @@ def test_a_stack(operator: Operator, lab: Lab) -> None:
     assert lab.run(stack_requests.stacks_asked([task.id])) == []
 
 
-def test_a_worker_that_does_not_answer(
-    operator: Operator, lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_does_not_answer(operator: Operator, lab: Lab) -> None:
     task = lab.running()
-    monkeypatch.setattr(ask_stack, "_PATIENCE", 0.1)
-    said = operator("tasks", "stack", text(task.id), code=1)
+    said = operator("tasks", "stack", text(task.id), "--timeout", "0.1", code=1)
     assert "worker worker-1 on host-1 did not answer within 0.1 s" in said.err
     assert lab.run(stack_requests.stacks_asked([task.id])) == []
 

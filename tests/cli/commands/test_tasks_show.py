@@ -171,9 +171,12 @@ def test_a_prefix_names_a_task(operator: Operator, lab: Lab) -> None:
     shown = operator("tasks", "show", "01020304-05FF", "--json").json
     assert shown["id"] == str(far)
     said = operator("tasks", "show", "010203040506", code=2)
-    assert "several tasks have an id that begins with 010203040506" in said.err
+    assert "010203040506 may be any of these 2 tasks" in said.err
+    assert str(task) in said.err
     said = operator("tasks", "show", "02020304", code=1)
-    assert said.err == "holdfast tasks show: no task has an id that begins with 02020304\n"
+    assert "no task has an id that begins or ends with 02020304 in this database" in said.err
+    for typed in ("01020304-0000ff", "0000ff", "0000000000FF"):
+        assert operator("tasks", "show", typed, "--json").json["id"] == str(near)
 
 
 def test_why(operator: Operator, lab: Lab) -> None:

@@ -12,7 +12,7 @@ from holdfast.cli.render import json_document
 from holdfast.cli.render.table import Cell, Column, Table
 from holdfast.cli.render.task_list import moment_cell
 from holdfast.cli.session import Session, operates
-from holdfast.store.verbs.queues import COUNT_CAP
+from holdfast.client.control import COUNT_CAP
 
 _COLUMNS: Final = (
     Column("queue"),

@@ -10,26 +10,23 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import click
 
 from holdfast.cli import bulk_action
-from holdfast.cli.ask_stack import stack_of
 from holdfast.cli.render import times
 from holdfast.cli.render.task_detail import Dossier, show_task
 from holdfast.cli.render.task_list import show_tasks
 from holdfast.cli.render.task_log import show_log
 from holdfast.cli.selection import Selection, Where, after, filters, limit, listed, selects
-from holdfast.cli.session import Session, operates
-from holdfast.client.explain import explain
-from holdfast.client.info import Attempt
-from holdfast.client.registry import Registry
+from holdfast.cli.session import Refused, Session, operates
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, choose
-from holdfast.core.errors import PayloadError
+from holdfast.client.stack import PATIENCE
+from holdfast.core.errors import IllegalTransition, PayloadError, WaitTimeout
 from holdfast.core.options.unique import Unique
 from holdfast.core.payload.codec import decode
-from holdfast.store.verbs.inspect import attempts, dependencies
 
 the_task = click.argument("task", metavar="ID")
 
@@ -71,9 +68,9 @@ def show(session: Session, task: str, full: bool) -> None:
     """Show everything about a task: where it stands, why, what happens next."""
     found = session.task_id(task)
     info = session.control.tasks.show(found)
-    made = [Attempt.of(each) for each in session.run(partial(attempts, found.bytes))]
-    edges = session.run(partial(dependencies, found.bytes))
-    why = session.run(partial(explain, found.bytes))
+    made = session.control.tasks.attempts(found)
+    edges = session.control.tasks.dependencies(found)
+    why = session.control.tasks.why(found)
     show_task(session.screen, Dossier(info, made, edges, why, session.now()), full=full)
 
 
@@ -112,11 +109,11 @@ def send(
 ) -> None:
     """Send a task by its name, and print its id.
 
-    Its code is not here, so what its definition says of retries and the like does not apply:
-    it is sent with the defaults.
+    With --app it goes by the definition: queue, retries, arguments. Otherwise its code is not here,
+    and it is sent with the defaults.
     """
     choice = choose(PLAIN, **_call_options(session, **given))
-    dispatch = Dispatch(session.access, Registry())
+    dispatch = Dispatch(session.access, session.place.tasks)
     call = dispatch.prepare(dispatch.form_of(name, version, choice), args, kwargs)
     handle = dispatch.send(call)
     if session.screen.as_json:
@@ -232,15 +229,37 @@ def log(session: Session, task: str, attempt: int | None, follow: bool, raw: boo
 
 @tasks.command()
 @the_task
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, 3600),
+    default=PATIENCE,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long its worker may take to answer.",
+)
 @operates()
-def stack(session: Session, task: str) -> None:
+def stack(session: Session, task: str, timeout: float) -> None:
     """Print where the code of a running task is."""
     found = session.task_id(task)
-    text = stack_of(session, found)
+    text = _stack(session, found, timeout)
     if session.screen.as_json:
         session.screen.document({"id": found, "stack": text})
     else:
         session.screen.text(text)
+
+
+def _stack(session: Session, task: UUID, timeout: float) -> str:
+    try:
+        return session.control.tasks.stack(task, timeout=timeout)
+    except IllegalTransition as error:
+        status = error.status.value
+        raise Refused(f"task {task} is {status}: only running code has a stack") from None
+    except WaitTimeout as error:
+        info = session.control.tasks.show(task)
+        raise Refused(
+            f"worker {info.claimed_by_worker_id} on {info.worker_hostname} did not answer within "
+            f"{error.timeout:g} s: it may be gone (holdfast workers list), or busy"
+        ) from None
 
 
 @tasks.command()
@@ -248,7 +267,7 @@ def stack(session: Session, task: str) -> None:
 @operates()
 def why(session: Session, task: str) -> None:
     """Say why a task is where it is."""
-    found = session.run(partial(explain, session.task_id(task).bytes))
+    found = session.control.tasks.why(session.task_id(task))
     if session.screen.as_json:
         document = {"id": found.task_id, "status": found.status, "reasons": found.reasons}
         session.screen.document(document)

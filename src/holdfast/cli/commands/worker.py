@@ -35,7 +35,7 @@ def _end_the_start(number: int, frame: FrameType | None) -> None:
 
 
 @click.command("worker")
-@click.argument("target", metavar="MODULE:APP")
+@click.argument("target", metavar="MODULE:APP", envvar="HOLDFAST_APP")
 @click.option(
     "-c", "--concurrency", type=int, help="Processes that run tasks; default: one per processor."
 )
@@ -131,7 +131,8 @@ def worker(
         status = 0
     except ConfigError as error:
         click.echo(f"holdfast worker: {error}", err=True)
-        status = getattr(error, "exit_code", 2)
+        # A URL that could be read, and leads to no database: the same as a database that is away.
+        status = EXIT_STORE if error.option in ("url", "pooler") else getattr(error, "exit_code", 2)
     except StoreError as error:
         click.echo(f"holdfast worker: {error}", err=True)
         status = EXIT_STORE

@@ -22,10 +22,10 @@ from holdfast.cli.render.table import Cell, Column, Table, Value
 from holdfast.cli.render.task_list import moment_cell, progress_text, status_cell
 from holdfast.client.explain import Why
 from holdfast.client.info import Attempt, TaskInfo
+from holdfast.client.task_questions import Dependency
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
 from holdfast.core.text import shorten
-from holdfast.store.verbs.inspect import Dependency
 
 _VALUE: Final = 2_000
 """Characters of arguments, result and output that are shown unless all are asked for."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from functools import partial
 from time import sleep
 from typing import Final
 from uuid import UUID
@@ -17,8 +16,8 @@ import click
 
 from holdfast.cli.session import Refused, Session
 from holdfast.client.info import TaskInfo
+from holdfast.client.task_questions import Printed
 from holdfast.core.text import visible
-from holdfast.store.verbs.evidence import Printed, read_log
 
 _LOOK: Final = 0.3
 _INTERRUPTED: Final = 130
@@ -50,7 +49,7 @@ def _parts(
 ) -> Iterator[Printed]:
     """The pieces there are, from behind one of them on."""
     while True:
-        found = session.run(partial(read_log, task.bytes, attempt=attempt, after=after))
+        found = session.control.tasks.log_parts(task, attempt=attempt, after=after)
         if not found:
             return
         yield from found

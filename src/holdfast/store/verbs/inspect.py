@@ -91,6 +91,18 @@ def endings(ids: Sequence[bytes]) -> Steps[dict[bytes, Ending]]:
 
 
 @reads
+def find_ids(
+    first: bytes, last: bytes, ending: str = "", *, scan: int, limit: int
+) -> Steps[list[bytes]]:
+    """The ids between two that end with these digits, examining no more than `scan`."""
+    found = yield Statement(
+        "find_ids",
+        {"first": first, "last": last, "ending": ending, "scan": scan, "limit": limit},
+    )
+    return [rows.uuid(row[0]) for row in found]
+
+
+@reads
 def attempts(id: bytes) -> Steps[list[AttemptRecord]]:
     """The ended attempts of one task, in order."""
     found = yield Statement("attempts", {"id": id})

@@ -1,0 +1,144 @@
+"""What an operator asks about single tasks: which, where, why, and what it left behind.
+
+Owns the reading half of `app.control.tasks`; `TaskHandle` answers the same about a task that a
+program sent itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TypeAlias
+from uuid import UUID
+
+from holdfast.client import find as finding
+from holdfast.client import one_task
+from holdfast.client import stack as asking
+from holdfast.client.access import Access
+from holdfast.client.explain import Why, explain
+from holdfast.client.handle import TaskHandle
+from holdfast.client.info import Attempt, TaskInfo
+from holdfast.core.identity import sought
+from holdfast.core.status import TaskStatus
+from holdfast.store.verbs import inspect
+from holdfast.store.verbs.evidence import Printed, read_log
+from holdfast.store.verbs.inspect import Dependency
+
+__all__ = ["Dependency", "Printed", "TaskId", "TaskQuestions", "raw_id", "raw_ids"]
+
+TaskId: TypeAlias = "UUID | str | TaskHandle[object]"
+
+_FROM_THE_START = (0, -1)
+
+
+class TaskQuestions:
+    """Questions about tasks that are named."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def find(self, text: str, *, limit: int = 10) -> list[UUID]:
+        """The tasks somebody may mean by a whole id, a short one, or its first or last digits.
+
+        Short ids, as lists and logs show them, are the first 8 and the last 6 digits:
+        `0197f3c2-708192`.
+        """
+        return [UUID(bytes=raw) for raw in self._access.run(partial(finding.find, text, limit))]
+
+    async def afind(self, text: str, *, limit: int = 10) -> list[UUID]:
+        """The tasks somebody may mean by a whole id, a short one, or its first or last digits."""
+        found = await self._access.arun(partial(finding.find, text, limit))
+        return [UUID(bytes=raw) for raw in found]
+
+    def show(self, task_id: TaskId) -> TaskInfo:
+        """Everything that is stored about a task."""
+        return TaskInfo.of(self._access.run(partial(one_task.show, raw_id(task_id))))
+
+    async def ashow(self, task_id: TaskId) -> TaskInfo:
+        """Everything that is stored about a task."""
+        return TaskInfo.of(await self._access.arun(partial(one_task.show, raw_id(task_id))))
+
+    def show_many(self, *ids: TaskId) -> dict[UUID, TaskInfo]:
+        """The same of many; one that does not exist is absent."""
+        found = self._access.run(partial(inspect.tasks_by_id, raw_ids(ids)))
+        return {UUID(bytes=raw): TaskInfo.of(record) for raw, record in found.items()}
+
+    async def ashow_many(self, *ids: TaskId) -> dict[UUID, TaskInfo]:
+        """The same of many; one that does not exist is absent."""
+        found = await self._access.arun(partial(inspect.tasks_by_id, raw_ids(ids)))
+        return {UUID(bytes=raw): TaskInfo.of(record) for raw, record in found.items()}
+
+    def statuses(self, *ids: TaskId) -> dict[UUID, TaskStatus]:
+        """Where tasks stand; one that does not exist is absent."""
+        found = self._access.run(partial(inspect.statuses, raw_ids(ids)))
+        return {UUID(bytes=raw): status for raw, status in found.items()}
+
+    async def astatuses(self, *ids: TaskId) -> dict[UUID, TaskStatus]:
+        """Where tasks stand; one that does not exist is absent."""
+        found = await self._access.arun(partial(inspect.statuses, raw_ids(ids)))
+        return {UUID(bytes=raw): status for raw, status in found.items()}
+
+    def attempts(self, task_id: TaskId) -> list[Attempt]:
+        """The executions of a task that have ended, in order."""
+        found = self._access.run(partial(inspect.attempts, raw_id(task_id)))
+        return [Attempt.of(each) for each in found]
+
+    async def aattempts(self, task_id: TaskId) -> list[Attempt]:
+        """The executions of a task that have ended, in order."""
+        found = await self._access.arun(partial(inspect.attempts, raw_id(task_id)))
+        return [Attempt.of(each) for each in found]
+
+    def dependencies(self, task_id: TaskId) -> Sequence[Dependency]:
+        """What a task waits for, or waited for."""
+        return self._access.run(partial(inspect.dependencies, raw_id(task_id)))
+
+    async def adependencies(self, task_id: TaskId) -> Sequence[Dependency]:
+        """What a task waits for, or waited for."""
+        return await self._access.arun(partial(inspect.dependencies, raw_id(task_id)))
+
+    def why(self, task_id: TaskId) -> Why:
+        """Why a task is where it is, in sentences."""
+        return self._access.run(partial(explain, raw_id(task_id)))
+
+    async def awhy(self, task_id: TaskId) -> Why:
+        """Why a task is where it is, in sentences."""
+        return await self._access.arun(partial(explain, raw_id(task_id)))
+
+    def log_parts(
+        self,
+        task_id: TaskId,
+        *,
+        attempt: int | None = None,
+        after: tuple[int, int] = _FROM_THE_START,
+    ) -> list[Printed]:
+        """Some of the pieces that a task printed, from behind the (attempt, part) `after`."""
+        return self._access.run(partial(read_log, raw_id(task_id), attempt=attempt, after=after))
+
+    async def alog_parts(
+        self,
+        task_id: TaskId,
+        *,
+        attempt: int | None = None,
+        after: tuple[int, int] = _FROM_THE_START,
+    ) -> list[Printed]:
+        """Some of the pieces that a task printed, from behind the (attempt, part) `after`."""
+        op = partial(read_log, raw_id(task_id), attempt=attempt, after=after)
+        return await self._access.arun(op)
+
+    def stack(self, task_id: TaskId, *, timeout: float = asking.PATIENCE) -> str:
+        """Where the code of a running task is; `WaitTimeout` if its worker does not say."""
+        return asking.ask(self._access, raw_id(task_id), timeout)
+
+    async def astack(self, task_id: TaskId, *, timeout: float = asking.PATIENCE) -> str:
+        """Where the code of a running task is; `WaitTimeout` if its worker does not say."""
+        return await asking.aask(self._access, raw_id(task_id), timeout)
+
+
+def raw_id(given: TaskId) -> bytes:
+    """The 16 bytes of a task's id, however it is given."""
+    return given.id.bytes if isinstance(given, TaskHandle) else sought(given)
+
+
+def raw_ids(given: Iterable[TaskId]) -> Sequence[bytes]:
+    """The same for many."""
+    return [raw_id(task_id) for task_id in given]

@@ -1,0 +1,119 @@
+"""`app.control.workers`: which workers there are, and how each is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from holdfast.client.access import Access
+from holdfast.core.moment import from_us
+from holdfast.core.payload.codec import from_json
+from holdfast.core.records import WorkerRecord, WorkerState
+from holdfast.store.op import Steps, reads
+from holdfast.store.verbs.timing import next_due
+from holdfast.store.verbs.workers import list_workers, states
+
+__all__ = ["WorkerControl", "WorkerInfo", "WorkerSnapshot"]
+
+State: TypeAlias = Literal["alive", "silent", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSnapshot:
+    """What a worker said of itself, some time ago."""
+
+    at: datetime
+    processes: int
+    tasks_running: int
+    tasks_claimed: int
+    memory_usage_mb: float | None
+    cpu_percent: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """One worker, as it was when it was read."""
+
+    id: str
+    state: State
+    """`silent`: it has not said that it stops, and its lease has passed since it was last seen."""
+    hostname: str
+    pid: int
+    version: str
+    started_at: datetime
+    seen_at: datetime
+    stopped_at: datetime | None
+    lease: float
+    queues: tuple[str, ...]
+    tasks: tuple[str, ...]
+    """What it can run: `name@version`."""
+    settings: dict[str, Any]
+    command: str | None
+    """An order it has not obeyed yet."""
+    latest: WorkerSnapshot | None
+    """Its last snapshot; one is made every `snapshot_interval` seconds."""
+
+
+class WorkerControl:
+    """`app.control.workers`."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def list(self, *, stopped: bool = False) -> Sequence[WorkerInfo]:
+        """The workers, the newest first; with `stopped`, also those that have stopped."""
+        return self._access.run(partial(_workers, stopped))
+
+    async def alist(self, *, stopped: bool = False) -> Sequence[WorkerInfo]:
+        """The workers, the newest first; with `stopped`, also those that have stopped."""
+        return await self._access.arun(partial(_workers, stopped))
+
+
+@reads
+def _workers(stopped: bool) -> Steps[list[WorkerInfo]]:
+    now = (yield from next_due()).now
+    found: list[WorkerInfo] = []
+    for record in (yield from list_workers()):
+        if stopped or record.stopped_at is None:
+            latest = yield from states(record.worker_id, limit=1)
+            found.append(_info(record, latest[0] if latest else None, now))
+    return found
+
+
+def _info(record: WorkerRecord, latest: WorkerState | None, now: int) -> WorkerInfo:
+    return WorkerInfo(
+        id=record.worker_id,
+        state=_state(record, now),
+        hostname=record.hostname,
+        pid=record.pid,
+        version=record.version,
+        started_at=from_us(record.started_at),
+        seen_at=from_us(record.seen_at),
+        stopped_at=None if record.stopped_at is None else from_us(record.stopped_at),
+        lease=record.lease_us / 1_000_000,
+        queues=tuple(from_json(record.queues)),
+        tasks=tuple(from_json(record.known)),
+        settings=from_json(record.settings),
+        command=record.command,
+        latest=None if latest is None else _snapshot(latest),
+    )
+
+
+def _state(record: WorkerRecord, now: int) -> State:
+    if record.stopped_at is not None:
+        return "stopped"
+    return "alive" if record.seen_at + record.lease_us > now else "silent"
+
+
+def _snapshot(state: WorkerState) -> WorkerSnapshot:
+    return WorkerSnapshot(
+        at=from_us(state.snapshot_at),
+        processes=state.processes,
+        tasks_running=state.tasks_running,
+        tasks_claimed=state.tasks_claimed,
+        memory_usage_mb=state.memory_usage_mb,
+        cpu_percent=state.cpu_percent,
+    )
