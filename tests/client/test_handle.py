@@ -31,8 +31,11 @@ from holdfast import (
     TaskStatus,
     Unique,
     UniqueConflict,
+    WaitTimeout,
 )
+from holdfast.client.waiting import wait
 from holdfast.core.ending import Failed, StoppedByShutdown
+from holdfast.core.lineage import Lineage, running
 from holdfast.core.options.policy import Policy
 from holdfast.core.payload.codec import to_json
 from holdfast.core.payload.failure import describe
@@ -358,7 +361,7 @@ def test_why(app: Holdfast) -> None:
     assert "it is due at" in later.reasons[0]
 
 
-def register(hands: Hands, queues: list[str], known: list[str]) -> None:
+def register(hands: Hands, queues: list[str], known: list[str], settings: str = "{}") -> None:
     hands.run(
         workers.register(
             "worker-1",
@@ -368,7 +371,7 @@ def register(hands: Hands, queues: list[str], known: list[str]) -> None:
             lease_us=30_000_000,
             queues=to_json(queues),
             known=to_json(known),
-            settings="{}",
+            settings=settings,
         )
     )
 
@@ -387,3 +390,65 @@ def test_why_with_workers(app: Holdfast, hands: Hands) -> None:
     )
     hands.run(workers.stop("worker-1"))
     assert "no worker is running" in str(handle.why())
+
+
+def test_why_with_busy_workers(app: Holdfast, hands: Hands) -> None:
+    parent = app.send("parent")
+    hands.take(parent)
+    register(hands, ["default"], ["parent@1", "child@1"], '{"concurrency": 2}')
+    child = app.send("child")
+    assert child.why().reasons[0] == "1 worker could run it"
+    assert "busy" not in str(child.why())
+    register(hands, ["default"], ["parent@1", "child@1"], '{"concurrency": 1}')
+    assert child.why().reasons == ("1 worker could run it", "all its processes are busy")
+    lineage = Lineage(parent.id.bytes, parent.id.bytes, None)
+    own = Running(lineage)
+    token = running.set(own)
+    try:
+        child = app.send("child")
+        assert (
+            f"all its processes are busy, one of them with task {parent.id} (parent), which sent "
+            "this one: if that waits for it, give the worker more processes (-c)"
+        ) in child.why().reasons
+    finally:
+        running.reset(token)
+    for odd in ("nope", "[]", '{"concurrency": "x"}'):
+        register(hands, ["default"], ["parent@1", "child@1"], odd)
+        assert "busy" not in str(child.why())
+
+
+class Running:
+    """Stands for the task whose code runs."""
+
+    def __init__(self, lineage: Lineage) -> None:
+        self.lineage = lineage
+        self.said: list[bool] = []
+
+    def waits(self, waiting: bool, /) -> None:
+        self.said.append(waiting)
+
+
+def test_a_task_that_waits_says_why_it_waits_in_vain(
+    app: Holdfast,
+    hands: Hands,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(wait, "REMARK_AFTER", 0.05)
+    monkeypatch.setattr(wait, "LEND_AFTER", 0.01)
+    parent = app.send("parent")
+    hands.take(parent)
+    register(hands, ["default"], ["parent@1", "child@1"], '{"concurrency": 1}')
+    own = Running(Lineage(parent.id.bytes, parent.id.bytes, None))
+    token = running.set(own)
+    try:
+        child = app.send("child")
+        with pytest.raises(WaitTimeout):
+            child.get(timeout=0.3)
+        with pytest.raises(WaitTimeout):
+            asyncio.run(child.aget(timeout=0.3))
+    finally:
+        running.reset(token)
+    words = "all its processes are busy, one of them waits for this task: give the worker more"
+    assert caplog.text.count(words) == 2
+    assert own.said == [True, False, True, False]

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from holdfast import TaskStatus
+from tests.support.deadline import until
 from tests.support.site import Site
 from tests.support.sites import MakeSite
 
@@ -48,3 +49,16 @@ def test_many_tasks_that_wait_for_others(site: Site) -> None:
 
 def test_children_never_open_the_store(site: Site) -> None:
     assert site.send("connections").get(20) == []
+
+
+def test_a_task_may_wait_for_others_with_one_process_only(fresh_site: MakeSite) -> None:
+    site = fresh_site("tests.e2e.programs.executors")
+    worker = site.worker("-c", "1", "--lease", "5").ready()
+    before = len(worker.descendants())
+    assert site.send("parent", 21).get(20)[1] == 42
+    assert site.send("nest", 6).get(30) == 6
+    assert site.send("gather", [1, 2, 3]).get(20) == 12
+    assert site.send("gather-async-inside", [1, 2, 3]).get(20) == 12
+    # The children that stood in for those that waited are gone again.
+    until(lambda: len(worker.descendants()) == before, within=10)
+    assert worker.stop() == 0

@@ -6,23 +6,27 @@ moment: it reads, it guesses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
-from holdfast.core.errors import TaskNotFound
+from holdfast.core.errors import PayloadError, TaskNotFound
 from holdfast.core.moment import from_us
 from holdfast.core.payload.codec import from_json
-from holdfast.core.records import QueueRecord, TaskRecord, WorkerRecord
+from holdfast.core.records import QueueRecord, TaskFilter, TaskRecord, WorkerRecord
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Steps, reads
 from holdfast.store.verbs.claims import known_name
-from holdfast.store.verbs.inspect import tasks_by_id
+from holdfast.store.verbs.inspect import MAX_PAGE, list_tasks, tasks_by_id
 from holdfast.store.verbs.queues import COUNT_CAP, list_queues
 from holdfast.store.verbs.timing import next_due
 from holdfast.store.verbs.workers import list_workers
 
 __all__ = ["Why", "explain", "unattended"]
+
+MOST_WORKERS: Final = 10
+"""Of how many workers it is looked up what they run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,34 @@ class _Scene:
     task: TaskRecord
     queue: QueueRecord | None
     workers: Sequence[WorkerRecord]
+    running: Mapping[str, Sequence[TaskRecord]]
+    """What runs in processes of workers that could run it, if it waits for one."""
     now: int
+    waiter: bytes | None
+    """The running task that asks, because it waits for this one."""
+
+    @property
+    def are_busy(self) -> bool:
+        """Whether every process of every worker that could run it has something to run."""
+        return bool(self.running) and all(
+            len(self.running[worker.worker_id]) >= _concurrency(worker)
+            for worker in self.workers
+            if worker.worker_id in self.running
+        )
+
+    @property
+    def is_awaited_there(self) -> bool:
+        """Whether one of those processes runs the very task that waits for it."""
+        return self.waiter is not None and self._runs(self.waiter) is not None
+
+    @property
+    def parent(self) -> TaskRecord | None:
+        """The task that sent it, if one of those processes runs it."""
+        return None if self.task.parent_id is None else self._runs(self.task.parent_id)
+
+    def _runs(self, task_id: bytes) -> TaskRecord | None:
+        tasks = (task for tasks in self.running.values() for task in tasks)
+        return next((task for task in tasks if task.id == task_id), None)
 
 
 @reads
@@ -55,15 +86,17 @@ def explain(task_id: bytes) -> Steps[Why]:
 
 
 @reads
-def unattended(task_id: bytes) -> Steps[Why | None]:
-    """The same if there is no worker at all, otherwise None: then waiting is in order."""
-    scene = yield from _look_around(task_id)
-    if scene.workers or scene.task.status.is_terminal:
+def unattended(task_id: bytes, waiter: bytes | None = None) -> Steps[Why | None]:
+    """The same if waiting may be in vain, otherwise None: there is no worker at all, or the task
+    `waiter`, which waits for it, has one of the processes that it would need."""
+    scene = yield from _look_around(task_id, waiter)
+    if scene.task.status.is_terminal:
         return None
-    return _explanation(scene)
+    stuck = scene.are_busy and scene.is_awaited_there
+    return None if scene.workers and not stuck else _explanation(scene)
 
 
-def _look_around(task_id: bytes) -> Steps[_Scene]:
+def _look_around(task_id: bytes, waiter: bytes | None = None) -> Steps[_Scene]:
     found = yield from tasks_by_id([task_id])
     if task_id not in found:
         raise TaskNotFound(task_id)
@@ -71,12 +104,43 @@ def _look_around(task_id: bytes) -> Steps[_Scene]:
     now = (yield from next_due()).now
     workers = yield from list_workers()
     queues = yield from list_queues()
+    alive = [worker for worker in workers if _lives(worker, now)]
+    running: dict[str, Sequence[TaskRecord]] = {}
+    if task.status is TaskStatus.PENDING:
+        for worker in [worker for worker in alive if _could_run(worker, task)][:MOST_WORKERS]:
+            running[worker.worker_id] = yield from _in_processes(worker)
     return _Scene(
         task,
         next((queue for queue in queues if queue.queue_name == task.queue_name), None),
-        [worker for worker in workers if _lives(worker, now)],
+        alive,
+        running,
         now,
+        waiter,
     )
+
+
+def _in_processes(worker: WorkerRecord) -> Steps[Sequence[TaskRecord]]:
+    wanted = TaskFilter(status=frozenset({TaskStatus.RUNNING}), worker_id=worker.worker_id)
+    page = yield from list_tasks(wanted, limit=MAX_PAGE)
+    return [
+        task
+        for task in page.tasks
+        if not (task.worker_process_name or "").startswith(("thread-", "async-"))
+    ]
+
+
+def _could_run(worker: WorkerRecord, task: TaskRecord) -> bool:
+    known = known_name(task.task_name, task.version)
+    return task.queue_name in from_json(worker.queues) and known in from_json(worker.known)
+
+
+def _concurrency(worker: WorkerRecord) -> int:
+    try:
+        settings = from_json(worker.settings)
+    except PayloadError:
+        settings = None
+    number = settings.get("concurrency") if isinstance(settings, dict) else None
+    return number if isinstance(number, int) else MAX_PAGE + 1
 
 
 def _explanation(scene: _Scene) -> Why:
@@ -155,11 +219,25 @@ def _who_could(scene: _Scene) -> Iterator[str]:
     knowing = sum(name in from_json(worker.known) for worker in serving)
     if knowing:
         yield f"{_count(knowing, 'worker')} could run it"
+        if scene.are_busy:
+            yield _busy(scene, knowing)
     else:
         yield (
             f"none of the workers that serve queue {task.queue_name!r} knows task "
             f"{task.task_name!r} version {task.version}: deploy its code there"
         )
+
+
+def _busy(scene: _Scene, knowing: int) -> str:
+    busy = f"all {'its' if knowing == 1 else 'their'} processes are busy"
+    remedy = "give the worker more processes (-c)"
+    if scene.is_awaited_there:
+        return f"{busy}, one of them waits for this task: {remedy}"
+    parent = scene.parent
+    if parent is None:
+        return busy
+    sent = f"task {UUID(bytes=parent.id)} ({parent.task_name}), which sent this one"
+    return f"{busy}, one of them with {sent}: if that waits for it, {remedy}"
 
 
 def _count(number: int, noun: str) -> str:

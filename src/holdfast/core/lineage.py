@@ -30,6 +30,9 @@ class Running(Protocol):
     @property
     def lineage(self) -> Lineage: ...
 
+    def waits(self, waiting: bool, /) -> None:
+        """Its code does nothing but wait for other tasks, or no longer."""
+
 
 running: Final[ContextVar[Running | None]] = ContextVar("holdfast_running", default=None)
 

@@ -67,6 +67,9 @@ class Inline:
     def max_payload(self) -> int:
         return self._application.config.max_payload
 
+    def waits(self, slot: int, waiting: bool, /) -> None:
+        """Nobody else is here to be told."""
+
     def note(self, note: Note, /) -> None:
         task = self._running
         assert task is not None

@@ -324,6 +324,8 @@ class Running:
 
     lineage = Lineage(bytes(15) + b"\1", bytes(15) + b"\2", "00-trace")
 
+    def waits(self, waiting: bool, /) -> None: ...
+
 
 def test_a_send_inside_a_task_knows_its_parent(app: Holdfast, add: Add) -> None:
     token = running.set(Running())

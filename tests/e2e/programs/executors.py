@@ -167,6 +167,25 @@ def parent(number: int) -> list[Any]:
     return [str(handle.id), handle.get(timeout=20)]
 
 
+@app.task("nest")
+def nest(depth: int) -> int:
+    return 1 + nest.send(depth - 1).get(timeout=20) if depth else 0
+
+
+@app.task("gather")
+def gather(numbers: list[int]) -> int:
+    handles = double.send_many([(number,) for number in numbers])
+    return sum(handle.get() for handle in app.as_completed(handles, timeout=20))
+
+
+@app.task("gather-async-inside")
+def gather_async_inside(numbers: list[int]) -> int:
+    async def all_of_them() -> list[int]:
+        return await asyncio.gather(*[double.send(number).aget(timeout=20) for number in numbers])
+
+    return sum(asyncio.run(all_of_them()))
+
+
 @app.task("parent-thread", executor="thread")
 def parent_thread(number: int) -> list[Any]:
     handle = double.send(number)

@@ -14,12 +14,13 @@ import logging
 from collections.abc import AsyncIterator, Collection, Iterator
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from holdfast.client.access import Access
 from holdfast.client.explain import Why, unattended
 from holdfast.client.waiting.deadline import Deadline
 from holdfast.core.errors import HoldfastError, TaskNotFound, WaitTimeout
+from holdfast.core.lineage import current, running
 from holdfast.store.op import Steps, reads
 from holdfast.store.verbs.inspect import Ending, endings, statuses
 
@@ -29,6 +30,8 @@ News: TypeAlias = "tuple[bytes, Ending]"
 Heard: TypeAlias = "tuple[bytes, Ending | Exception]"
 
 REMARK_AFTER: Final = 5.0
+LEND_AFTER: Final = 0.1
+"""Seconds that a task waits for others before its worker may use its place."""
 CHUNK: Final = 1_000
 _log = logging.getLogger("holdfast.client")
 
@@ -44,15 +47,18 @@ def ended(access: Access, ids: Collection[bytes], timeout: float | None) -> Iter
     heard: SimpleQueue[Heard] = SimpleQueue()
     with access.waiter.watch(left, lambda task_id, news: heard.put((task_id, news))):
         while left:
-            try:
-                task_id, news = heard.get(timeout=patience.next_stop())
-            except Empty:
-                first = min(left)
-                if patience.is_over:
-                    found = access.run_own(partial(statuses, [first]))
-                    raise patience.deadline.error(first, found.get(first)) from None
-                _remark(access.run_own(partial(unattended, first)))
-                continue
+            with _Loan() as loan:
+                while True:
+                    try:
+                        task_id, news = heard.get(timeout=patience.next_stop(loan))
+                        break
+                    except Empty:
+                        first = min(left)
+                        if patience.is_over:
+                            found = access.run_own(partial(statuses, [first]))
+                            raise patience.deadline.error(first, found.get(first)) from None
+                        if not loan.begins() and patience.is_remarkable:
+                            _remark(access.run_own(partial(unattended, first, _waiting_task())))
             left.discard(task_id)
             yield task_id, _ending(news)
 
@@ -80,16 +86,20 @@ async def aended(
 
     with access.waiter.watch(left, hear):
         while left:
-            try:
-                async with asyncio.timeout(patience.next_stop()):
-                    task_id, news = await heard.get()
-            except TimeoutError:
-                first = min(left)
-                if patience.is_over:
-                    found = await access.arun_own(partial(statuses, [first]))
-                    raise patience.deadline.error(first, found.get(first)) from None
-                _remark(await access.arun_own(partial(unattended, first)))
-                continue
+            with _Loan() as loan:
+                while True:
+                    try:
+                        async with asyncio.timeout(patience.next_stop(loan)):
+                            task_id, news = await heard.get()
+                        break
+                    except TimeoutError:
+                        first = min(left)
+                        if patience.is_over:
+                            found = await access.arun_own(partial(statuses, [first]))
+                            raise patience.deadline.error(first, found.get(first)) from None
+                        if not loan.begins() and patience.is_remarkable:
+                            asked = partial(unattended, first, _waiting_task())
+                            _remark(await access.arun_own(asked))
             left.discard(task_id)
             yield task_id, _ending(news)
 
@@ -112,6 +122,39 @@ async def adoze(access: Access, task_id: bytes, seconds: float) -> None:
         pass
 
 
+class _Loan:
+    """The place of the task that waits: after a moment its worker may lend it to another one.
+
+    Not at once, because most waits are short, and a child takes a while to make.
+    """
+
+    def __init__(self) -> None:
+        self._task = running.get()
+        self._due: Deadline | None = None if self._task is None else Deadline(LEND_AFTER)
+        self._lent = False
+
+    @property
+    def due(self) -> float | None:
+        """Seconds until it begins; None: it does not, or has."""
+        return None if self._due is None else self._due.left
+
+    def begins(self) -> bool:
+        """Lend the place, if it is time to."""
+        if self._task is None or self._due is None or not self._due.has_passed:
+            return False
+        self._due = None
+        self._lent = True
+        self._task.waits(True)
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lent and self._task is not None:
+            self._task.waits(False)
+
+
 class _Patience:
     """A deadline, and before it one stop to look why nothing happens."""
 
@@ -119,17 +162,28 @@ class _Patience:
         self.deadline = Deadline(timeout)
         self._stop: Deadline | None = Deadline(REMARK_AFTER)
 
-    def next_stop(self) -> float | None:
-        stop = None if self._stop is None else self._stop.left
-        return self.deadline.left if stop is None else max(0.0, self.deadline.within(stop))
+    def next_stop(self, loan: _Loan) -> float | None:
+        stops = [self.deadline.left, loan.due, None if self._stop is None else self._stop.left]
+        return min((stop for stop in stops if stop is not None), default=None)
 
     @property
     def is_over(self) -> bool:
-        """Whether this stop is the last one."""
-        if self.deadline.has_passed:
-            return True
+        """Whether there is no time left."""
+        return self.deadline.has_passed
+
+    @property
+    def is_remarkable(self) -> bool:
+        """Whether it has been long enough to look why, and nobody has."""
+        if self._stop is None or not self._stop.has_passed:
+            return False
         self._stop = None
-        return False
+        return True
+
+
+def _waiting_task() -> bytes | None:
+    """The task whose code this is, if it is one's."""
+    found = current()
+    return None if found is None else found.task_id
 
 
 @reads

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -56,6 +57,8 @@ class Host(Protocol):
 
     def note(self, note: Note, /) -> None: ...
 
+    def waits(self, slot: int, waiting: bool, /) -> None: ...
+
 
 def current_task() -> TaskContext:
     """The task whose code this is."""
@@ -94,6 +97,14 @@ class TaskContext:
         """Whether `complete_in` has been called."""
         self.output_sink: OutputSink | None = None
         """Where its output goes, in children that run several tasks at a time."""
+
+    def waits(self, waiting: bool, /) -> None:
+        """The code does nothing but wait for other tasks, or no longer; said by the wait itself.
+
+        A thread that the code started may wait while the rest works on: that is not meant.
+        """
+        if threading.current_thread() is threading.main_thread():
+            self._host.waits(self._job.slot, waiting)
 
     @property
     def slot(self) -> int:

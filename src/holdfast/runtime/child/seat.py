@@ -44,6 +44,7 @@ from holdfast.runtime.wire.messages import (
     Said,
     Tell,
     Told,
+    Waits,
 )
 from holdfast.runtime.wire.shared_page import SharedPage
 from holdfast.store.callers.adoption import Home
@@ -98,6 +99,9 @@ class Seat:
 
     def note(self, note: Note, /) -> None:
         self.notes.add(note)
+
+    def waits(self, slot: int, waiting: bool, /) -> None:
+        self.link.send(Waits(slot, waiting))
 
     def _complain(self, text: str) -> None:
         self.link.send(Said(0, text.encode("utf-8", "replace")[:_LONGEST]))

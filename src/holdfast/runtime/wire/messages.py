@@ -7,7 +7,7 @@ is one task handed to one child, a *ticket* one question and its answer.
     supervisor → template   Fork, Forget
     template → supervisor   Manifest, Broken, Forked, Died
     supervisor → child      Run, Withdraw, Cancel, Stack, Tell, Answer, Rang, Leave
-    child → supervisor      Hello, Done, Withdrawn, Said, Note, Stacked, Told, Ask, Listen
+    child → supervisor      Hello, Done, Withdrawn, Said, Note, Stacked, Told, Ask, Listen, Waits
 
 A process child's output comes through a pipe instead, cut into pieces by markers; the rest
 of the pipe until the next marker belongs to the slot that the marker names. What a child has
@@ -275,7 +275,16 @@ class Listen(Message, frozen=True):
     wanted: bool
 
 
-ToSupervisor: TypeAlias = Hello | Done | Withdrawn | Said | Note | Stacked | Told | Ask | Listen
+class Waits(Message, frozen=True):
+    """The code of a slot does nothing but wait for other tasks, or no longer."""
+
+    slot: int
+    waiting: bool
+
+
+ToSupervisor: TypeAlias = (
+    Hello | Done | Withdrawn | Said | Note | Stacked | Told | Ask | Listen | Waits
+)
 ToChild: TypeAlias = Run | Withdraw | Cancel | Stack | Tell | Answer | Rang | Leave
 ToTemplate: TypeAlias = Fork | Forget
 FromTemplate: TypeAlias = Manifest | Broken | Forked | Died

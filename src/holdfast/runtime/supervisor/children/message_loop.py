@@ -342,6 +342,10 @@ class MessageLoop:
                 self._ledger.announce()
         elif isinstance(message, messages.Listen):
             self._relay.listens(child, message)
+        elif isinstance(message, messages.Waits):
+            with self._ledger.lock:
+                child.waits = message.slot if message.waiting else None
+                self.pool.fill()
         elif isinstance(message, messages.Stacked):
             self._stacked(message)
         else:

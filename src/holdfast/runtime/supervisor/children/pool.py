@@ -5,6 +5,10 @@ has imported the application; the supervisor never does. A child that died is re
 after a pause that grows if children keep dying young. A child that has served its time
 takes nothing more, and is replaced when its hand is empty.
 
+A process whose task waits for other tasks is busy with nothing: while it waits there is one more
+child in its place, so that tasks may wait for tasks with one process only. When the wait is over
+there is one child too many for a moment; the first that is idle leaves.
+
 Nothing outlives the worker: template and children die with the supervisor, by the kernel's own
 means. A template that dies alone leaves its children at work (`template_keeper`).
 """
@@ -33,6 +37,9 @@ _OUTPUT_PIPE = 1024 * 1024
 _YOUNG = 1.0
 _LONGEST_PAUSE = 10.0
 _LAST_PATIENCE = 2.0
+MOST_LENT = 16
+"""How many children there are beyond `concurrency`, at the most, in the place of others whose tasks
+wait."""
 
 
 class ChildPool:
@@ -62,15 +69,20 @@ class ChildPool:
         self.closing = False
 
     def fill(self) -> None:
-        """Make the children that are missing."""
+        """Make the children that are missing, and let go those that are one too many."""
         template = self.template
         if template is None or self.closing or monotonic() < self._not_before:
             return
         children = self._ledger.children.values()
         for kind, (count, lanes) in self._wanted.items():
-            alive = sum(m.kind == kind and m.state is not ChildState.LEAVING for m in children)
-            for _ in range(count - alive):
+            alive = [m for m in children if m.kind == kind and m.state is not ChildState.LEAVING]
+            lent = min(MOST_LENT, sum(m.is_lent for m in alive))
+            for _ in range(count + lent - len(alive)):
                 self._make(template, kind, lanes)
+            idle = [m for m in alive if m.state is ChildState.READY and not m.hand]
+            for child in idle[: max(0, len(alive) - count - lent)]:
+                child.state = ChildState.LEAVING
+                child.say(Leave())
 
     def _make(self, template: TemplateProcess, kind: Kind, lanes: int) -> None:
         number, self._next = self._next, self._next + 1

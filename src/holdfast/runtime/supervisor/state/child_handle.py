@@ -65,6 +65,8 @@ class ChildHandle:
         """Whether its template is dead, so that nobody tells us of its death."""
         self.slow = False
         """Whether what it runs takes longer than was guessed: nothing is put behind it."""
+        self.waits: int | None = None
+        """The slot whose code does nothing but wait for other tasks."""
         self.reader = Reader(ToSupervisor)
         self._outbox = bytearray()
         self._sending = threading.Lock()
@@ -88,6 +90,11 @@ class ChildHandle:
             and len(self.hand) < MOST_TASKS
             and self.load_us + cost_us <= WINDOW_US
         )
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether another child may work in its place: what it runs waits for other tasks."""
+        return self.kind == "process" and self.waits in self.hand
 
     @property
     def places(self) -> int:
