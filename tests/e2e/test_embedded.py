@@ -256,7 +256,7 @@ def test_one_ctrl_c_of_a_terminal_is_one_wish_to_stop(fresh_site: MakeSite) -> N
     site.begun("resubmits")
     # A terminal signals everybody in its foreground process group.
     os.killpg(worker.pid, signal.SIGINT)
-    until(lambda: "stopping" in worker.said)
+    until(lambda: "stopping: " in worker.said)
     site.ledger.open_gate("resubmits")
     assert worker.wait(10) == 0
     assert handle.get(1) == 1

@@ -69,7 +69,7 @@ def test_what_ends_within_the_grace(site: Site) -> None:
     worker = start(site, grace=20)
     (handle,) = begin(site, "resubmits")
     worker.signal(signal.SIGTERM)
-    until(lambda: "stopping" in worker.said)
+    until(lambda: "stopping: " in worker.said)
     site.ledger.open_gate("resubmits")
     assert worker.wait(10) == 0
     assert handle.get(1) == 1
@@ -111,7 +111,7 @@ def test_a_second_signal_hurries(site: Site) -> None:
     worker = start(site, grace=60)
     resubmits, continues = begin(site, "resubmits", "continues")
     worker.signal(signal.SIGTERM)
-    until(lambda: "stopping" in worker.said)
+    until(lambda: "stopping: " in worker.said)
     worker.signal(signal.SIGTERM)
     assert worker.wait(10) == 0
     for handle in (resubmits, continues):
@@ -124,7 +124,7 @@ def test_a_third_signal_does_not_wait(site: Site) -> None:
     (handle,) = begin(site, "deaf")
     family = worker.descendants()
     worker.signal(signal.SIGTERM)
-    until(lambda: "stopping" in worker.said)
+    until(lambda: "stopping: " in worker.said)
     worker.signal(signal.SIGTERM)
     until(lambda: site.ledger.count("told", "deaf") == 1)
     worker.signal(signal.SIGTERM)
@@ -148,7 +148,7 @@ def test_nothing_is_claimed_after_the_signal(site: Site) -> None:
     worker = start(site, grace=20)
     (handle,) = begin(site, "resubmits")
     worker.signal(signal.SIGTERM)
-    until(lambda: "stopping" in worker.said)
+    until(lambda: "stopping: " in worker.said)
     later = [site.send("step", number) for number in range(5)]
     site.ledger.open_gate("resubmits")
     assert worker.wait(10) == 0
@@ -165,7 +165,7 @@ def test_a_signal_to_everybody_is_for_the_supervisor(site: Site) -> None:
         os.kill(pid, signal.SIGTERM)
     for pid in worker.descendants():
         os.kill(pid, signal.SIGINT)
-    until(lambda: "stopping" in worker.said)
+    until(lambda: "stopping: " in worker.said)
     site.ledger.open_gate("resubmits")
     assert worker.wait(10) == 0
     assert handle.get(1) == 1
