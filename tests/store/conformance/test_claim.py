@@ -253,6 +253,17 @@ def test_a_claim_looks_at_a_thousand_entries_and_the_next_goes_on_behind_them(la
     assert lab.run(claims.horizon("q", stopped)) is None
 
 
+def test_which_of_many_queues_have_something(lab: Lab) -> None:
+    queues = [f"t{number}" for number in range(300)]
+    assert lab.run(claims.ready_queues(queues)) == []
+    lab.send(queue_name="t7")
+    lab.send(queue_name="t299")
+    lab.send(queue_name="elsewhere")
+    lab.send(queue_name="t8", delay_us=60_000_000)
+    found = lab.run(claims.ready_queues(queues))
+    assert sorted(found) == ["t299", "t7"]
+
+
 def test_a_short_queue_has_no_horizon(lab: Lab) -> None:
     lab.send_many(10)
     assert lab.run(claims.horizon("q")) is None

@@ -79,6 +79,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
             token=TOKEN, worker_id="w", queue=QUEUE, known=KNOWN, wanted=100, lease_us=1, after=HEAD
         ),
         claims.horizon(QUEUE),
+        claims.ready_queues([QUEUE, "other"]),
         claims.start([claims.Begin(key, TOKEN, 1, "p") for key in keys], hostname="h"),
         claims.release([claims.Hold(key, TOKEN) for key in keys], queues=[QUEUE]),
         claims.release_token(TOKEN, queue=QUEUE),

@@ -37,6 +37,7 @@ WANTED = {
         "holdfast_tasks_pkey": BY_KEY,
     },
     "claim_horizon": {"holdfast_tasks_claim": "(ROW(priority, enqueued_at, id) > ROW("},
+    "ready_queues": {"holdfast_tasks_claim": "(queue_name = wanted.queue_name)"},
     "start": {"holdfast_tasks_pkey": BY_KEY},
     "statuses": {"holdfast_tasks_pkey": BY_KEY},
     "release": {"holdfast_tasks_pkey": BY_KEY},

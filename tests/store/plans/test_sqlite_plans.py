@@ -29,6 +29,7 @@ IN_ORDER = "USING INDEX holdfast_tasks_claim (queue_name=? AND (priority,enqueue
 WANTED = {
     "claim": {IN_ORDER, BY_KEY},
     "claim_horizon": {IN_ORDER},
+    "ready_queues": {"USING INDEX holdfast_tasks_claim (queue_name=?)"},
     "start": {BY_KEY},
     "release": {BY_KEY},
     "complete": {BY_KEY},

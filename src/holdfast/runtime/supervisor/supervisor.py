@@ -65,6 +65,7 @@ _REST = 1.0
 _PROMPT = 1.0
 """Seconds that everything else waits for a first child."""
 _LAST_WORDS = 5.0
+_MOST_SHOWN = 10
 _STOP_FIRST = frozenset(
     {"claimer", "hint_listener", "request_poller", "janitor", "dropper", "reporter"}
 )
@@ -200,7 +201,7 @@ class Supervisor:
             "worker %s is at work on %s: queues %s, %d task(s), %s",
             self.worker_id,
             self._store.settings.masked,
-            ", ".join(self._queues) or "none",
+            _list(self._queues),
             len(self.manifest.tasks),
             _describe(self._pool_wanted()),
         )
@@ -370,6 +371,12 @@ def _pool_size(options: WorkerOptions, tasks: Sequence[KnownTask]) -> dict[Kind,
         "async": (1, options.coroutines),
     }
     return {kind: size for kind, size in sizes.items() if kind in kinds}
+
+
+def _list(queues: Sequence[str]) -> str:
+    shown = ", ".join(queues[:_MOST_SHOWN]) or "none"
+    more = len(queues) - _MOST_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _describe(pool: dict[Kind, tuple[int, int]]) -> str:

@@ -234,6 +234,13 @@ def horizon(queue: str, after: Position = HEAD) -> Steps[Position | None]:
     return Position(priority, enqueued_at, rows.uuid(id))
 
 
+@reads
+def ready_queues(queues: Sequence[str]) -> Steps[list[str]]:
+    """Which of these queues have a task that is PENDING, whoever knows it."""
+    found = yield Statement("ready_queues", {"queues": Texts(queues)})
+    return [row[0] for row in found]
+
+
 def behind(position: Position) -> dict[str, object]:
     """The parameters of a statement that looks into a queue from a position on."""
     return {

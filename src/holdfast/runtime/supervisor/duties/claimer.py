@@ -8,6 +8,9 @@ it starts the last batch and claims the next, so that children never wait for a 
 that are known to be short are claimed for one child after the other, and so started by the
 claim itself.
 
+The poll is the truth; hints only make it quick. A worker of many queues polls them all by one
+question, and claims from those that have something (see `source_list`).
+
 Failure: a turn that raised is undone here; if its commit may have landed, the tasks it
 could have touched are given back (`give_up`) before anything else is tried with them.
 """
@@ -21,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
+from holdfast.core.cursor import PATIENCE
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.outcome import NotBegun
 from holdfast.core.records import ClaimedTask, Position
@@ -30,7 +34,8 @@ from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle
 from holdfast.runtime.supervisor.state.handover import Handover, begins
 from holdfast.runtime.supervisor.state.ledger import Ledger
-from holdfast.runtime.supervisor.state.queue_source import QueueSource, in_turn
+from holdfast.runtime.supervisor.state.queue_source import QueueSource
+from holdfast.runtime.supervisor.state.source_list import SourceList
 from holdfast.runtime.supervisor.state.unknown_commits import UnknownCommits
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import claims
@@ -67,19 +72,26 @@ class Claimer:
     ) -> None:
         self._store = store
         self._ledger = ledger
-        self._sources = sources
+        self._sources = SourceList(sources)
         self._outage = outage
         self._worker_id = worker_id
         self._hostname = hostname
         self._poll_at = 0.0
+        self._asked_for = self._sources.are_many
+        """Whether to ask all queues of many before the next poll is due."""
+        self._ask_not_before = 0.0
         self._unknown_commits = UnknownCommits(store, ledger, outage)
 
     def rung(self, queues: frozenset[str]) -> None:
         """A hint: look into these queues (all of them if it does not say)."""
         with self._ledger.lock:
-            for source in self._sources:
-                if not queues or "" in queues or source.queue in queues:
-                    source.rung()
+            if queues and "" not in queues:
+                if not self._sources.ring(queues):
+                    return
+            elif self._sources.are_many:
+                self._asked_for = True
+            else:
+                self._sources.ring_all()
             self._ledger.paused -= queues
             self._ledger.work.notify()
 
@@ -92,9 +104,8 @@ class Claimer:
     @property
     def found_nothing(self) -> bool:
         """Whether the last look into every queue found nothing to take."""
-        now = monotonic()
-        return not self._ledger.came_back and not any(
-            source.may_find(now) for source in self._sources
+        return not (
+            self._asked_for or self._ledger.came_back or self._sources.may_find(monotonic())
         )
 
     def tick(self) -> float:
@@ -102,6 +113,8 @@ class Claimer:
         if not self._unknown_commits.settle():
             return 0.0
         self._release_stale()
+        if self._sources.are_many:
+            self._ask_all()
         with self._ledger.lock:
             plan = self._plan()
             if plan is None:
@@ -116,22 +129,47 @@ class Claimer:
         return 0.0
 
     def _until_poll(self) -> float:
-        wait = max(0.0, self._poll_at - monotonic())
+        due = min(self._poll_at, self._ask_not_before) if self._asked_for else self._poll_at
+        wait = max(0.0, due - monotonic())
         return min(wait, 0.2) if self._ledger.held else wait
+
+    def _is_time_to_poll(self, now: float) -> bool:
+        if now < self._poll_at:
+            return False
+        # The jitter keeps a fleet from asking in step.
+        self._poll_at = now + self._ledger.options.poll * random.uniform(0.75, 1.25)
+        return True
+
+    def _ask_all(self) -> None:
+        """Find out which of many queues have something, if it is time to."""
+        now = monotonic()
+        if not self._is_time_to_poll(now) and not (self._asked_for and now >= self._ask_not_before):
+            return
+        with self._ledger.lock:
+            # What comes in from here on gives another hint.
+            self._asked_for = False
+            self._ledger.paused.clear()
+            if not self._ledger.accepting or self._outage.is_on:
+                return
+        try:
+            found = self._store.run(claims.ready_queues(self._sources.queues))
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+            self._asked_for = True
+            self._outage.wait()
+            return
+        # Hints that do not say which queue may come as often as anybody commits.
+        self._ask_not_before = monotonic() + PATIENCE * (monotonic() - now)
+        with self._ledger.lock:
+            self._sources.ring(found)
 
     def _plan(self) -> _Plan | None:
         now = monotonic()
-        if now >= self._poll_at:
-            # The poll is the truth; hints only make it quick. The jitter keeps a fleet from
-            # asking in step.
-            self._poll_at = now + self._ledger.options.poll * random.uniform(0.75, 1.25)
-            for source in self._sources:
-                source.rung()
+        if not self._sources.are_many and self._is_time_to_poll(now):
+            self._sources.ring_all()
             self._ledger.paused.clear()
         if self._ledger.came_back:
-            for source in self._sources:
-                if source.queue in self._ledger.came_back:
-                    source.rung()
+            self._sources.ring(self._ledger.came_back)
             self._ledger.came_back.clear()
         plan = _Plan(self._ledger.fit_held())
         if self._ledger.accepting and not self._outage.is_on:
@@ -142,7 +180,7 @@ class Claimer:
         appetite = self._ledger.appetite()
         if not appetite:
             return
-        for source in in_turn(self._sources):
+        for source in self._sources.in_turn():
             if not source.may_find(now):
                 continue
             left = self._ledger.left(source.queue, source.choice.cap, source.only)
@@ -262,7 +300,8 @@ class Claimer:
             except StoreUnavailable:
                 horizon = None
             with self._ledger.lock:
-                source.short(horizon, monotonic())
+                source.short(horizon, now := monotonic())
+                self._sources.looked(source, now)
         else:
             last = Position(claimed[-1].priority, claimed[-1].enqueued_at, claimed[-1].id)
             with self._ledger.lock:

@@ -1,0 +1,57 @@
+"""Which sources are looked into: all of a few, and of many only those that were named."""
+
+from __future__ import annotations
+
+from holdfast.core.records import Position
+from holdfast.runtime.queue_choice import QueueChoice
+from holdfast.runtime.supervisor.state.queue_source import sources
+from holdfast.runtime.supervisor.state.source_list import FEW, SourceList
+from holdfast.runtime.wire.messages import KnownTask
+
+TASK = KnownTask("task", 1, "default", "process", None, None)
+NOW = 100.0
+
+
+def of(number: int) -> SourceList:
+    return SourceList(sources([QueueChoice(f"t{n}") for n in range(number)], [TASK]))
+
+
+def awake(found: SourceList) -> list[str]:
+    return [source.queue for source in found.in_turn()]
+
+
+def test_a_few_are_all_looked_into_at_all_times() -> None:
+    few = of(FEW)
+    assert not few.are_many
+    assert awake(few) == few.queues
+    source = few.in_turn()[0]
+    source.position(NOW)
+    source.short(None, NOW)
+    few.looked(source, NOW)
+    assert awake(few) == few.queues
+
+
+def test_of_many_a_hint_wakes_only_the_queue_it_names() -> None:
+    many = of(1_000)
+    assert many.are_many
+    assert awake(many) == []
+    assert not many.may_find(NOW)
+    assert many.ring(["t999", "t3", "nobody's"])
+    assert awake(many) == ["t3", "t999"]
+    assert not many.ring(["nobody's"])
+    assert awake(many) == ["t3", "t999"]
+
+
+def test_of_many_one_is_left_alone_when_it_is_empty() -> None:
+    many = of(1_000)
+    many.ring(["t3", "t4"])
+    third, fourth = many.in_turn()
+    third.position(NOW)
+    third.found(Position(1, 1, bytes(16)), NOW)
+    many.looked(third, NOW)
+    fourth.position(NOW)
+    fourth.short(None, NOW)
+    many.looked(fourth, NOW)
+    assert awake(many) == ["t3"]
+    many.ring(["t4"])
+    assert awake(many) == ["t3", "t4"]
