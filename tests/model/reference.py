@@ -34,7 +34,7 @@ PAYLOAD = (
     "kwargs",
     "task_options",
     "tags",
-    "enqueue_sha",
+    "version",
     "max_retries",
     "good_for_us",
 )
@@ -101,7 +101,7 @@ class Model(Runs):
             self.limit(task, s.good_for_us, s.good_until)
             task["updated_at"] = self.now
             return Submitted(holder, SubmitAnswer.REPLACED)
-        if s.on_conflict == "debounce":
+        if s.on_conflict == "debounce" and unstarted:
             moved = self.reschedule([holder], move=True, delay_us=s.delay_us, run_at=s.run_at)
             if moved[holder]:
                 task["good_for_us"] = s.good_for_us

@@ -116,7 +116,7 @@ _TABLE: tuple[Transition, ...] = (
         sources=(PENDING, SCHEDULED),
         targets=(PENDING, SCHEDULED),
         actor="operator; unique `debounce`",
-        guard="status",
+        guard="status; `debounce`: `attempt` = 0",
         writes="`run_at`, `enqueued_at`, queue, priority; `debounce` also `good_until`",
     ),
     Transition(
@@ -125,7 +125,7 @@ _TABLE: tuple[Transition, ...] = (
         targets=(PENDING, SCHEDULED),
         actor="unique `replace`",
         guard="status; `attempt` = 0",
-        writes="payload, `enqueue_sha`, options",
+        writes="payload with its version, options",
         keeps_status=True,
     ),
     Transition(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.ending import Failed
+from holdfast.core.ending import Failed, NotBegun, Outcome, SnoozeAsked
 from holdfast.core.errors import UniqueConflict
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
@@ -100,10 +100,30 @@ def test_replace_gives_a_task_that_has_not_started_another_payload(
     )
     after = lab.task(holder.id)
     assert answer == Submitted(holder.id, SubmitAnswer.REPLACED)
-    assert (after.args, after.kwargs, after.enqueue_sha) == ("[2]", '{"k":2}', "sha-2")
+    assert (after.args, after.kwargs) == ("[2]", '{"k":2}')
     assert (after.tags, after.max_retries) == ('["b"]', 5)
     assert after.good_until == after.expire_at == until
     assert (after.status, after.enqueued_at) == (before.status, before.enqueued_at)
+
+
+def test_replaced_arguments_come_with_their_version(lab: Lab) -> None:
+    holder = send(lab, version=1, args="[1]")
+    send(lab, "replace", version=2, args="[1, 2]")
+    after = lab.task(holder.id)
+    assert (after.version, after.args) == (2, "[1, 2]")
+
+
+def test_a_send_whose_task_was_replaced_may_be_repeated(lab: Lab) -> None:
+    first = submission(unique_slot=SLOT, enqueue_sha="sha-1")
+    second = submission(unique_slot=SLOT, enqueue_sha="sha-2", args="[2]", on_conflict="replace")
+    assert lab.submit(first) == [Submitted(first.id, SubmitAnswer.CREATED)]
+    for _ in range(2):
+        assert lab.submit(second) == [Submitted(first.id, SubmitAnswer.REPLACED)]
+        # Its answer was lost, so it is sent again: it is the same send still.
+        assert lab.submit(first) == [Submitted(first.id, SubmitAnswer.EXISTING)]
+    assert lab.task(first.id).args == "[2]"
+    other = first._replace(enqueue_sha="sha-3")
+    assert lab.submit(other) == [Submitted(first.id, SubmitAnswer.MISMATCH)]
 
 
 def test_replace_leaves_a_task_that_has_started_before(lab: Lab) -> None:
@@ -157,6 +177,26 @@ def test_debounce_takes_the_new_deadline(
     lab.run(operate.reschedule([holder.id], move=True, delay_us=SECOND, priority=3))
     after = lab.task(holder.id)
     assert (after.good_until, after.expire_at, after.good_for_us) == (until, until, good_for)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        (Failed(BOOM, listed=True), TaskStatus.SCHEDULED),
+        (SnoozeAsked(60 * SECOND), TaskStatus.SCHEDULED),
+        (NotBegun(), TaskStatus.PENDING),
+    ],
+)
+def test_debounce_leaves_a_task_that_waits_for_its_next_run(
+    lab: Lab, outcome: Outcome, status: TaskStatus
+) -> None:
+    task = lab.running(unique_slot=SLOT, max_retries=1)
+    lab.end(task, outcome, Policy(retry=Retry(1, delay=60)))
+    assert lab.status(task.id) is status
+    before = lab.contents()
+    answer = send(lab, "debounce", delay_us=3600 * SECOND, good_for_us=SECOND)
+    assert answer == Submitted(task.id, SubmitAnswer.EXISTING)
+    assert lab.contents() == before
 
 
 def test_debounce_to_a_fixed_time(lab: Lab) -> None:

@@ -92,7 +92,7 @@ def _reschedule(deed: Deed) -> Columns:
 
 
 def _replace(deed: Deed) -> Columns:
-    names = ("args", "kwargs", "enqueue_sha", "task_options", "tags", "max_retries", "good_until")
+    names = ("args", "kwargs", "version", "task_options", "tags", "max_retries", "good_until")
     columns = {name: getattr(REPLACEMENT, name) for name in names}
     return {**columns, "expire_at": REPLACEMENT.good_until}
 

@@ -54,6 +54,7 @@ FIELDS: dict[str, Any] = {
 }
 """What every task of the matrix is submitted with, unless its way says otherwise."""
 REPLACEMENT = submission(
+    version=2,
     args="[2]",
     kwargs='{"b":2}',
     enqueue_sha="sha-2",

@@ -1,8 +1,10 @@
 -- replace: PENDING, SCHEDULED → same, with another payload; only while nothing has started.
+-- The arguments come with the version they were made for. The digest stays that of the send that
+-- made the task: who repeats that send under its id must be recognised.
 -- Differs from SQLite, which needs no types for its parameters.
 UPDATE holdfast_tasks
 SET args = :args, kwargs = :kwargs, task_options = :task_options, tags = :tags,
-    enqueue_sha = :enqueue_sha, max_retries = :max_retries::int,
+    version = :version::int, max_retries = :max_retries::int,
     good_until = coalesce(
         :good_until::timestamptz,
         greatest(enqueued_at, :now) + :good_for_us::bigint * interval '1 microsecond'),

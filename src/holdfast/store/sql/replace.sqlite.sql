@@ -1,8 +1,10 @@
 -- replace: PENDING, SCHEDULED → same, with another payload; only while nothing has started.
+-- The arguments come with the version they were made for. The digest stays that of the send that
+-- made the task: who repeats that send under its id must be recognised.
 -- Differs from PostgreSQL, which needs the types of its parameters spelled out.
 UPDATE holdfast_tasks
 SET args = :args, kwargs = :kwargs, task_options = :task_options, tags = :tags,
-    enqueue_sha = :enqueue_sha, max_retries = :max_retries,
+    version = :version, max_retries = :max_retries,
     good_until = ifnull(:good_until, max(enqueued_at, :now) + :good_for_us),
     expire_at = ifnull(:good_until, max(enqueued_at, :now) + :good_for_us),
     good_for_us = :good_for_us, updated_at = :now

@@ -2,6 +2,7 @@
 -- Differs from SQLite in how a batch is bound. A null parameter leaves its column as it is,
 -- except that :move says whether the time is to change at all (null then means: now), and :renew
 -- whether the deadline is (a unique `debounce` is sent with its own; null then means: none).
+-- A debounce leaves a task alone that has started before: it waits for its retry.
 WITH moved AS (
     UPDATE holdfast_tasks AS task
     SET (
@@ -36,7 +37,9 @@ WITH moved AS (
         queue_name = coalesce(:queue_name::text, queue_name),
         priority = coalesce(:priority::int, priority),
         updated_at = :now
-    WHERE id = ANY (:ids::uuid[]) AND status IN ('PENDING', 'SCHEDULED')
+    WHERE id = ANY (:ids::uuid[])
+        AND status IN ('PENDING', 'SCHEDULED')
+        AND (NOT :renew::bool OR attempt = 0)
     RETURNING id, status, queue_name
 )
 SELECT

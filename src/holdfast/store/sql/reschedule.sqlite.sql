@@ -2,6 +2,7 @@
 -- Differs from PostgreSQL in how a batch is bound. A null parameter leaves its column as it is,
 -- except that :move says whether the time is to change at all (null then means: now), and :renew
 -- whether the deadline is (a unique `debounce` is sent with its own; null then means: none).
+-- A debounce leaves a task alone that has started before: it waits for its retry.
 UPDATE holdfast_tasks AS task
 SET (status, ready, due_at, run_at, enqueued_at, good_until, expire_at, good_for_us) = (
         SELECT
@@ -29,5 +30,7 @@ SET (status, ready, due_at, run_at, enqueued_at, good_until, expire_at, good_for
     queue_name = ifnull(:queue_name, queue_name),
     priority = ifnull(:priority, priority),
     updated_at = :now
-WHERE id IN (SELECT value FROM json_each(:ids)) AND status IN ('PENDING', 'SCHEDULED')
+WHERE id IN (SELECT value FROM json_each(:ids))
+    AND status IN ('PENDING', 'SCHEDULED')
+    AND (NOT :renew OR attempt = 0)
 RETURNING id, status, queue_name;

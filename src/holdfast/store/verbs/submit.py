@@ -180,7 +180,7 @@ def _yield_to(holder: bytes, s: Submission) -> Steps[Submitted]:
                 "kwargs": s.kwargs,
                 "task_options": s.task_options,
                 "tags": s.tags,
-                "enqueue_sha": s.enqueue_sha,
+                "version": s.version,
                 "max_retries": s.max_retries,
                 "good_until": None if s.good_until is None else At(s.good_until),
                 "good_for_us": s.good_for_us,
