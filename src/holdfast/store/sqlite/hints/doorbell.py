@@ -26,9 +26,9 @@ from pathlib import Path
 from time import monotonic, time_ns
 
 from holdfast.store.op import Channel
-from holdfast.store.sqlite import faults, fork
+from holdfast.store.sqlite import faults, fork, side_file
 from holdfast.store.sqlite.hints.listener import Listener, remove
-from holdfast.store.sqlite.turns.turnstile import side_file_mode
+from holdfast.store.sqlite.side_file import Distrusted
 
 _LONGEST_ADDRESS = 100 if sys.platform == "darwin" else 107
 _LONGEST_PAYLOAD = 1024
@@ -38,7 +38,6 @@ _UNSETTLED_NS = 50_000_000
 # often than people make directories.
 _BELIEVED_S = 0.05
 _HAS_SOCKETS = hasattr(socket, "AF_UNIX")
-_DIRECTORY = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Doorbell:
@@ -144,7 +143,7 @@ class Doorbell:
                 if not _may_look_into(self._folder):
                     self._closed_until = monotonic() + _BELIEVED_S
                     return []
-                self._descriptor = os.open(self._folder, _DIRECTORY)
+                self._descriptor = side_file.look_into(self._folder, self._path)
             state = os.fstat(self._descriptor)
             if state.st_nlink == 0:
                 self._forget()
@@ -153,8 +152,8 @@ class Doorbell:
                 settled = time_ns() - state.st_mtime_ns > _UNSETTLED_NS
                 self._listed = self._list()
                 self._listed_at = state.st_mtime_ns if settled else None
-        except OSError:
-            # Removed or closed to us in this moment.
+        except (OSError, Distrusted):
+            # Removed or closed to us in this moment, or not to be trusted.
             self._closed_until = monotonic() + _BELIEVED_S
             return []
         return self._listed.get(channel, [])
@@ -181,33 +180,21 @@ class Doorbell:
         ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         ear.setblocking(False)
         try:
-            mode = side_file_mode(self._path)
-            self._make_folder(mode)
+            opened = side_file.open_folder(self._folder, self._path)
             with self._mutex:
                 if self._descriptor is None:
-                    self._descriptor = os.open(self._folder, _DIRECTORY)
+                    self._descriptor = opened
+                else:
+                    os.close(opened)
                 self._closed_until = 0.0
             words = [channel.value for channel in channels]
             address = self._address(".".join([*words, str(os.getpid()), secrets.token_hex(4)]))
             ear.bind(address)
-            Path(address).chmod(mode)
-        except OSError:
+            side_file.share_socket(address, side_file.mode_beside(self._path))
+        except (OSError, Distrusted):
             ear.close()
             return None
         return ear, address
-
-    def _make_folder(self, mode: int) -> None:
-        folder = Path(self._folder or "")
-        # Whoever may write the database may also list and bind: rw becomes rwx.
-        wanted = mode | (mode & 0o444) >> 2
-        try:
-            folder.mkdir(wanted)
-        except FileExistsError:
-            return
-        folder.chmod(wanted)
-        theirs = Path(self._path).stat().st_gid
-        if folder.stat().st_gid != theirs:
-            os.chown(folder, -1, theirs)
 
     def _forget(self) -> None:
         if self._descriptor is not None:

@@ -29,12 +29,11 @@ import os
 import sys
 import threading
 import weakref
-from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
 from holdfast.core.errors import StoreUnavailable
-from holdfast.store.sqlite import faults, fork
+from holdfast.store.sqlite import faults, fork, side_file
 from holdfast.store.sqlite.turns import lock_holder
 from holdfast.store.sqlite.turns.fair_lock import FairLock
 
@@ -149,12 +148,6 @@ def of(path: str) -> Turnstile:
         if found is None:
             found = _turnstiles[path] = Turnstile(path)
         return found
-
-
-def side_file_mode(database: str) -> int:
-    """The mode of files beside a database: open exactly to those who may write it."""
-    mode = Path(database).stat().st_mode
-    return sum(0o6 << shift for shift in (6, 3, 0) if mode & (0o2 << shift)) | 0o600
 
 
 def lock_paths(database: str) -> tuple[str, str]:
@@ -302,25 +295,10 @@ class _Usher:
 
 
 def _open(path: str, database: str) -> int:
-    mode = side_file_mode(database)
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), mode)
+        return side_file.open_file(path, database)
     except OSError as error:
         raise StoreUnavailable(
             f"{path}, which keeps writers of the database in turn, cannot be opened "
             f"({error.strerror}): {faults.cannot_open(path)}"
         ) from error
-    _share(fd, database, mode)
-    return fd
-
-
-def _share(fd: int, database: str, mode: int) -> None:
-    """Make a file that we own as open as the database, whatever the umask was."""
-    try:
-        ours, theirs = os.fstat(fd), Path(database).stat()
-        if ours.st_mode & 0o777 != mode and hasattr(os, "fchmod"):
-            os.fchmod(fd, mode)
-        if ours.st_gid != theirs.st_gid and hasattr(os, "fchown"):
-            os.fchown(fd, -1, theirs.st_gid)
-    except OSError:
-        pass
