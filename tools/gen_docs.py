@@ -12,9 +12,17 @@ from pathlib import Path
 
 from holdfast.core.diagram import as_markdown
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+# As a script, this file is found by its own directory only.
+sys.path.insert(0, str(ROOT))
+from tools import reference_pages  # noqa: E402
 
 GENERATED: dict[str, Callable[[], str]] = {
+    "reference/errors.md": reference_pages.error_page,
+    "reference/settings.md": reference_pages.settings,
+    "reference/task-options.md": reference_pages.task_options,
     "reference/lifecycle.md": as_markdown,
 }
 

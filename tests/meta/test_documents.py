@@ -66,8 +66,12 @@ def run(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+README = ROOT / "README.md"
+"""Its examples need a worker and a shell: `tests/e2e/test_readme.py` follows it line by line."""
 DOCUMENTS = [
-    path for path in files() if path.suffix == ".md" and examples(path.read_text(encoding="utf-8"))
+    path
+    for path in files()
+    if path.suffix == ".md" and path != README and examples(path.read_text(encoding="utf-8"))
 ]
 
 
@@ -75,10 +79,6 @@ DOCUMENTS = [
 def test_the_examples_run(path: Path, tmp_path: Path) -> None:
     answer = run(path.read_text(encoding="utf-8"), tmp_path)
     assert answer.returncode == 0, answer.stdout + answer.stderr
-
-
-def test_the_readme_has_examples() -> None:
-    assert ROOT / "README.md" in DOCUMENTS
 
 
 def test_a_broken_example_is_seen_at_its_line(tmp_path: Path) -> None:
@@ -109,3 +109,35 @@ def test_links_between_documents_lead_somewhere() -> None:
         if path.suffix == ".md":
             for target in re.findall(r"\]\((?!\w+:|#)([^)#]+)", path.read_text(encoding="utf-8")):
                 assert (path.parent / target).exists(), f"{shown(path)} links to {target}"
+
+
+def linked(page: Path) -> set[Path]:
+    """The files that a page links to."""
+    targets = re.findall(r"\]\((?!\w+:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+    return {(page.parent / target).resolve() for target in targets}
+
+
+def test_every_page_is_found_from_the_readme_and_the_index() -> None:
+    docs = ROOT / "docs"
+    pages = {path for path in files() if path.suffix == ".md" and docs in path.parents}
+    for folder in ("howto", "operations", "reference"):
+        missing = {p for p in pages if p.parent == docs / folder} - linked(README)
+        assert not missing, f"README.md has no line for {sorted(map(shown, missing))}"
+    index = docs / "README.md"
+    reasons = {path for path in pages if path.parent == docs / "decisions"}
+    missing = pages - reasons - {index} - linked(index)
+    assert not missing, f"docs/README.md has no line for {sorted(map(shown, missing))}"
+    assert docs / "decisions" / "README.md" in linked(index)
+    assert index in linked(README)
+
+
+def test_examples_import_public_names_only() -> None:
+    for path in files():
+        if path.suffix == ".md" and path.parent.name in ("howto", "operations", "reference"):
+            for example in examples(path.read_text(encoding="utf-8")):
+                found = re.findall(r"^\s*(?:from|import) (holdfast\.[\w.]+)", example.code, re.M)
+                private = [name for name in found if not name.startswith(PUBLIC_MODULES)]
+                assert not private, f"{shown(path)} teaches imports from {private}"
+
+
+PUBLIC_MODULES = ("holdfast.contrib", "holdfast.testing", "holdfast.web")

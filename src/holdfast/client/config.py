@@ -82,9 +82,13 @@ class Config:
     auto_migrate: bool | None = _setting(None, setting_text.flag, kind=(bool, _NEVER))
     """Upgrade an older schema on first use; None: on SQLite only."""
     max_connections: int = _setting(5, setting_text.whole, kind=int, least=1)
+    """How many connections this process opens at the most."""
     connect_timeout: float = _setting(5.0, setting_text.seconds, kind=_NUMBER, least=0.001)
+    """How long to try to connect to the server."""
     statement_timeout: float = _setting(30.0, setting_text.seconds, kind=_NUMBER, least=0.001)
+    """How long one statement may take."""
     lock_timeout: float = _setting(10.0, setting_text.seconds, kind=_NUMBER, least=0.001)
+    """How long a statement may wait for somebody else's lock."""
     allow_network_filesystem: bool = _setting(False, setting_text.flag, kind=bool)
     """SQLite: take a file on NFS or SMB, whose locks cannot be relied on."""
     send_timeout: float = _setting(5.0, setting_text.seconds, kind=_NUMBER, least=0)

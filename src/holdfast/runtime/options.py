@@ -69,9 +69,11 @@ class WorkerOptions:
     concurrency: int = _setting(setting_text.whole, default_concurrency, least=1)
     """Processes that run tasks of the kind `process`, one each."""
     threads: int = _setting(setting_text.whole, 8, least=1)
+    """Tasks of the kind `thread` that run at a time."""
     coroutines: int = _setting(setting_text.whole, 200, least=1)
+    """Tasks of the kind `async` that run at a time."""
     queues: tuple[QueueChoice, ...] = _setting(parse_queues, ())
-    """Empty: every queue that a known task names."""
+    """Which queues to serve, and how; empty: every queue that a known task names."""
     lease: float = _setting(setting_text.seconds, 30.0, least=1)
     grace: float = _setting(setting_text.seconds, 30.0)
     kill_grace: float = _setting(setting_text.seconds, 5.0)
@@ -79,8 +81,9 @@ class WorkerOptions:
     poll: float = _setting(setting_text.seconds, 1.0, least=0.01)
     """How often it looks by itself, hints or not."""
     max_tasks_per_child: int | None = _setting(setting_text.whole, None, least=1)
+    """Replace a child after so many tasks."""
     max_memory_per_child: int | None = _setting(setting_text.whole, None, least=1)
-    """Megabytes."""
+    """Replace a child that has grown over so many megabytes."""
     drop_unknown_after: float | None = _setting(setting_text.seconds_or_never, None)
     """Seconds after which a task is dropped that no worker has known since; None: never."""
     snapshot_interval: float = _setting(setting_text.seconds, 30.0, least=0.1)

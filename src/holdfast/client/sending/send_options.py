@@ -25,14 +25,23 @@ class CallOptions(TypedDict, total=False):
     """The keywords of `task.options(…)`."""
 
     queue: str
+    """Another queue than the task's."""
     priority: int
+    """Another priority than the task's."""
     delay: float | timedelta
+    """Not before so long from now."""
     run_at: datetime
+    """Not before this moment, which has a time zone."""
     good_until: datetime
+    """EXPIRED if it has not begun by then."""
     good_for: Span
+    """EXPIRED if it has not begun so long after its time to run."""
     unique: Unique | None
+    """At most one live call per key; None: not even if the task says so."""
     id: UUID | str
+    """The id of this call: sending it again under the same id is one task, not two."""
     tags: Iterable[str]
+    """Words to find it by, instead of the task's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,27 +30,49 @@ _NOT_YET: Final = ("limit", "concurrency_key")
 
 
 class TaskOptions(TypedDict, total=False):
-    """The options of `@app.task`; what is left out has its default."""
+    """The options of `@app.task`; what is left out has its default.
+
+    The texts below each are what `docs/reference/task-options.md` says about it.
+    """
 
     version: int
+    """Workers know a task by name and version: raise it when old calls must not reach new code."""
     queue: str
+    """Where its calls wait, and which workers serve them (`holdfast worker -q`)."""
     priority: int
+    """1 (first) to 100 (last) within a queue; older calls first among equals."""
     retry: Retry | int | None
+    """Run it again after a failure: a number of times, or a `Retry`. None: never."""
     timeout: Span | None
+    """How long one attempt may run; then its code is ended. None: for ever."""
     max_heartbeat_interval: Span | None
+    """End it as STALLED if it does not call `current_task().heartbeat()` this often."""
     on_shutdown: OnShutdown
+    """When its worker stops and the grace is over: run it again elsewhere ("resubmit"), leave it
+    STALLED ("stop"), or let the worker wait for it ("continue")."""
     on_crash: OnCrash
+    """When its process or its worker dies: run it again ("retry"), or leave it STALLED
+    ("stall")."""
     max_crashes: int
+    """How many times that may happen before it is FAILED."""
     at_most_once: bool
+    """Start it once and never again by itself; excludes `retry`, and runs in a process alone."""
     executor: Executor | None
+    """Where it runs: "process" (the default of a `def`), "thread", or "async" (an `async def`)."""
     max_concurrent: int | None
+    """How many of its calls one worker runs at a time."""
     unique: Unique | None
+    """At most one live call per key, see `Unique`."""
     limit: Any
     concurrency_key: Any
     dead_letter: bool
+    """Whether a call that failed for good is listed among the dead letters."""
     capture_output: bool
+    """Whether what it prints and logs is stored with the attempt."""
     good_for: Span | None
+    """A call that has not begun so long after its time to run is EXPIRED."""
     tags: Iterable[str]
+    """Words to find its calls by."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
