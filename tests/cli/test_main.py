@@ -110,17 +110,26 @@ def at_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
-def test_a_terminal_gets_colours_and_whole_ids(tmp_path: Path, columns: int) -> None:
+def test_a_terminal_gets_colours_and_short_ids_that_work(tmp_path: Path, columns: int) -> None:
     task_id = holdfast("tasks", "send", "resize", cwd=tmp_path).stdout.strip()
+    short = f"{task_id[:8]}-{task_id[-6:]}"
     listed = at_a_terminal("tasks", "list", cwd=tmp_path, columns=columns)
     assert "\x1b[" in listed
-    assert task_id in listed
+    assert short in listed
     assert "PENDING" in listed
-    assert ("resize" in listed) is (columns >= 80)
+    assert "resize" in listed
     assert ("default" in listed) is (columns >= 100)
-    shown = at_a_terminal("tasks", "show", task_id, cwd=tmp_path, columns=columns)
+    shown = at_a_terminal("tasks", "show", short, cwd=tmp_path, columns=columns)
     assert "resize" in shown
+    assert task_id in shown
     assert "no worker is running" in " ".join(shown.split())
+
+
+def test_no_color_is_no_style_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    task_id = holdfast("tasks", "send", "resize", cwd=tmp_path).stdout.strip()
+    for command in (["list"], ["show", task_id]):
+        assert "\x1b[" not in at_a_terminal("tasks", *command, cwd=tmp_path, columns=80)
 
 
 def test_a_stream_that_cannot_show_a_character_gets_its_escape(tmp_path: Path) -> None:

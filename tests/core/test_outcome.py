@@ -199,7 +199,10 @@ def test_shutdown_by_policy() -> None:
 
 
 def test_silence_stalls() -> None:
-    change = decided(StalledBySilence(30))
+    change = decided(StalledBySilence(30, '  File "a.py", line 1, in wait\n'))
+    assert change.error is not None
+    assert change.error.traceback is not None
+    assert change.error.traceback.endswith("in wait\n")
     assert change.verb is Verb.STALL
     assert change.failed_reason == "it gave no heartbeat for more than 30 s"
 
@@ -305,3 +308,20 @@ def test_a_reason_is_one_short_line() -> None:
     long = TaskError("X", "y" * 5000)
     assert len(decided(Failed(long)).failed_reason or "") <= 500
     assert decided(Failed(TaskError("X"))).failed_reason == "X"
+
+
+def test_a_failure_that_is_not_retried_says_why() -> None:
+    retry = Retry(2, on=(OSError,))
+    assert decided(Failed(ERROR), Policy(retry=retry)).failed_reason == (
+        f"{decided(Failed(ERROR)).failed_reason} (not retried: its Retry(on=…) does not list this)"
+    )
+    once = decided(Failed(ERROR, listed=True), Policy(retry=retry, at_most_once=True))
+    assert str(once.failed_reason).endswith("(not retried: it is at_most_once)")
+
+
+def test_a_timeout_keeps_where_the_code_was() -> None:
+    change = decided(TimedOut(60, '  File "a.py", line 1, in wait\n'))
+    assert change.error is not None
+    assert change.error.traceback == (
+        'Where it was when it was ended (most recent call last):\n  File "a.py", line 1, in wait\n'
+    )

@@ -12,10 +12,10 @@ from tests.support.deadline import until
 from tests.support.worker import WorkerProcess
 
 APP = """
-import os, time, threading
+import asyncio, os, signal, time, threading
 from holdfast import Holdfast, Retry
 
-app = Holdfast("sqlite:///tasks.db")
+app = Holdfast("sqlite:///tasks.db", kill_grace=0.3)
 
 @app.task("good")
 def good() -> int:
@@ -31,6 +31,20 @@ def segfault() -> None:
 
 @app.task("hang", timeout=0.3)
 def hang() -> None:
+    time.sleep(60)
+
+@app.task("hang_in_thread", timeout=0.3, executor="thread")
+def hang_in_thread() -> None:
+    while True:
+        time.sleep(0.01)
+
+@app.task("hang_in_loop", timeout=0.3)
+async def hang_in_loop() -> None:
+    await asyncio.sleep(60)
+
+@app.task("deaf", timeout=0.3)
+def deaf() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(60)
 
 @app.task("silent", max_heartbeat_interval=0.3)
@@ -76,7 +90,7 @@ def test_failures_crashes_and_stalls_are_said(place: Path) -> None:
             send(name)
         wanted = [
             "KeyError: 'x\\nforged line'; retry 1 of 1 in 100 ms",
-            "(after 1 retries); FAILED, dead letter",
+            "(after 1 retry); FAILED, dead letter",
             "crashed in attempt",
             "SIGSEGV",
             "timed out in attempt",
@@ -117,3 +131,15 @@ def test_less_can_be_asked_for(place: Path) -> None:
     with WorkerProcess(place, "app:app", *flags) as worker:
         assert worker.wait() == 0, worker.said
         assert all("bad hook" in line for line in worker.said.splitlines())
+
+
+def test_a_timeout_records_where_the_code_was(place: Path) -> None:
+    names = ("hang", "silent", "hang_in_thread", "hang_in_loop", "deaf")
+    tasks = {name: send(name) for name in names}
+    with WorkerProcess(place, "app:app", "-c", "3", "--burst") as worker:
+        assert worker.wait() == 0, worker.said
+    for name, task in tasks.items():
+        shown = run("tasks", "show", task).out
+        assert "Where it was when it was ended" in shown, (name, shown)
+        assert f"in {name}" in shown
+        assert "sleep(" in shown

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -20,7 +21,7 @@ import click
 from holdfast.cli.render import times
 from holdfast.cli.session import Misused, Refused, Session
 from holdfast.client.control import MAX_PAGE, Filter
-from holdfast.client.info import TaskInfo
+from holdfast.client.info import Attempt, TaskInfo
 from holdfast.core.status import TaskStatus
 
 Command: TypeAlias = Callable[..., None]
@@ -200,6 +201,30 @@ def listed(
         if rest is None or len(found) >= limit:
             break
     return found, rest
+
+
+def suggest_name(session: Session, where: Where) -> None:
+    """Say which name may have been meant by one that no task has."""
+    if where.name is None:
+        return
+    known = {info.name for info in session.control.tasks.list(limit=MAX_PAGE).tasks}
+    known |= {task.name for task in session.place.tasks}
+    for worker in session.control.workers.list(stopped=True):
+        known |= {name.rpartition("@")[0] for name in worker.tasks}
+    if where.name in known:
+        return
+    near = sorted(name for name in known if name.rpartition(".")[2] == where.name)
+    near = near or get_close_matches(where.name, known, n=3)
+    if near:
+        session.screen.remark(f"did you mean {' or '.join(f'--name {name}' for name in near)}?")
+    else:
+        session.screen.remark(f"no task and no worker here has the name {where.name!r}")
+
+
+def last_failures(session: Session, tasks: Sequence[TaskInfo]) -> dict[UUID, Attempt]:
+    """What went wrong last in those of these tasks that go on."""
+    tried = [info.id for info in tasks if info.attempt and not info.status.is_terminal]
+    return session.control.tasks.last_errors(*tried) if tried else {}
 
 
 def _search(session: Session, where: Where) -> tuple[list[UUID], Counter[TaskStatus]]:

@@ -24,10 +24,11 @@ from holdfast.core.errors import ConfigError
 from holdfast.core.identity import as_bytes
 from holdfast.core.moment import Due, When, due, from_us
 from holdfast.core.options import checks
+from holdfast.core.payload.codec import from_json
 from holdfast.core.records import QueueRecord, TaskFilter
 from holdfast.core.status import TaskStatus
-from holdfast.store.op import Op
-from holdfast.store.verbs import cancel, inspect, operate, queues, timing
+from holdfast.store.op import Op, Steps, reads
+from holdfast.store.verbs import cancel, inspect, operate, queues, timing, workers
 
 __all__ = ["Control", "QueueControl", "QueueInfo", "TaskControl", "TaskCounts", "TaskPage"]
 
@@ -86,6 +87,8 @@ class QueueInfo:
     pending: int
     """Counted up to 10,000."""
     oldest_enqueued_at: datetime | None
+    scheduled: int = 0
+    """Held until their time; counted among the 10,000 of all queues that are due next."""
 
 
 class Control:
@@ -201,12 +204,20 @@ class QueueControl:
         self._access = access
 
     def list(self) -> Sequence[QueueInfo]:
-        """The queues in which something waits, and those that were ever paused."""
+        """The queues in which something waits or is scheduled, and those that were ever paused."""
         return [_queue(record) for record in self._access.run(partial(queues.list_queues))]
 
     async def alist(self) -> Sequence[QueueInfo]:
-        """The queues in which something waits, and those that were ever paused."""
+        """The queues in which something waits or is scheduled, and those that were ever paused."""
         return [_queue(record) for record in await self._access.arun(partial(queues.list_queues))]
+
+    def seen(self, queue: str) -> bool:
+        """Whether there is any sign of such a queue: a task, a worker that serves it, a pause."""
+        return self._access.run(partial(_is_seen, checks.queue_name(queue)))
+
+    async def aseen(self, queue: str) -> bool:
+        """Whether there is any sign of such a queue: a task, a worker that serves it, a pause."""
+        return await self._access.arun(partial(_is_seen, checks.queue_name(queue)))
 
     def pause(self, queue: str, *, by: str | None = None) -> None:
         """Let nothing more be claimed from a queue."""
@@ -302,6 +313,17 @@ def _rescheduling(
     )
 
 
+@reads
+def _is_seen(queue: str) -> Steps[bool]:
+    if any(record.queue_name == queue for record in (yield from queues.list_queues())):
+        return True
+    for worker in (yield from workers.list_workers()):
+        if queue in from_json(worker.queues):
+            return True
+    page = yield from inspect.list_tasks(TaskFilter(queue_name=queue), limit=1)
+    return bool(page.tasks)
+
+
 def _queue(record: QueueRecord) -> QueueInfo:
     paused, oldest = record.paused_at, record.oldest_enqueued_at
     return QueueInfo(
@@ -310,4 +332,5 @@ def _queue(record: QueueRecord) -> QueueInfo:
         record.paused_by,
         record.pending,
         None if oldest is None else from_us(oldest),
+        record.scheduled,
     )

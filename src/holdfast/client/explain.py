@@ -11,14 +11,21 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError, TaskNotFound
 from holdfast.core.moment import from_us
 from holdfast.core.payload.codec import from_json
-from holdfast.core.records import QueueRecord, TaskFilter, TaskRecord, WorkerRecord
+from holdfast.core.records import (
+    AttemptRecord,
+    QueueRecord,
+    TaskFilter,
+    TaskRecord,
+    WorkerRecord,
+)
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Steps, reads
 from holdfast.store.verbs.claims import known_name
-from holdfast.store.verbs.inspect import MAX_PAGE, list_tasks, tasks_by_id
+from holdfast.store.verbs.inspect import MAX_PAGE, last_errors, list_tasks, tasks_by_id
 from holdfast.store.verbs.queues import COUNT_CAP, list_queues
 from holdfast.store.verbs.timing import next_due
 from holdfast.store.verbs.workers import list_workers
@@ -27,6 +34,7 @@ __all__ = ["Why", "explain", "unattended"]
 
 MOST_WORKERS: Final = 10
 """Of how many workers it is looked up what they run."""
+_OURS: Final = frozenset(code.value for code in ErrorCode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,8 @@ class _Scene:
     now: int
     waiter: bytes | None
     """The running task that asks, because it waits for this one."""
+    failed: AttemptRecord | None = None
+    """Its last attempt that failed, of a task that has not ended."""
 
     @property
     def are_busy(self) -> bool:
@@ -116,7 +126,14 @@ def _look_around(task_id: bytes, waiter: bytes | None = None) -> Steps[_Scene]:
         running,
         now,
         waiter,
+        (yield from _last_error(task)),
     )
+
+
+def _last_error(task: TaskRecord) -> Steps[AttemptRecord | None]:
+    if not task.attempt or task.status.is_terminal:
+        return None
+    return (yield from last_errors([task.id])).get(task.id)
 
 
 def _in_processes(worker: WorkerRecord) -> Steps[Sequence[TaskRecord]]:
@@ -143,6 +160,13 @@ def _concurrency(worker: WorkerRecord) -> int:
     return number if isinstance(number, int) else MAX_PAGE + 1
 
 
+def _ending(task: TaskRecord) -> str:
+    reason = task.failed_reason or task.status.meaning
+    if task.error_code is None or task.error_code in _OURS or task.error_code in reason:
+        return reason
+    return f"{task.error_code}: {reason}"
+
+
 def _explanation(scene: _Scene) -> Why:
     return Why(UUID(bytes=scene.task.id), scene.task.status, tuple(_reasons(scene)))
 
@@ -166,22 +190,34 @@ def _reasons(scene: _Scene) -> Iterator[str]:
         case TaskStatus.RUNNING:
             yield from _running(scene)
         case _:
-            yield task.failed_reason or task.status.meaning
+            yield _ending(task)
             if task.dead:
                 yield "it is listed among the dead letters; `resubmit` runs it again"
 
 
+def _last_failure(scene: _Scene) -> Iterator[str]:
+    failed = scene.failed
+    if failed is not None:
+        text = failed.failed_reason or failed.error_code
+        yield f"attempt {failed.attempt} failed: {text}"
+
+
 def _scheduled(scene: _Scene) -> Iterator[str]:
     task = scene.task
+    yield from _last_failure(scene)
     if task.due_at is not None:
         again = f" (retry {task.retry_count} of {task.max_retries})" if task.next_retry_at else ""
-        wait = max(0.0, (task.due_at - scene.now) / 1_000_000)
-        yield f"it is due at {_time(task.due_at)}, in {wait:.0f} s{again}"
+        wait = (task.due_at - scene.now) / 1_000_000
+        if wait > 0:
+            yield f"it is due at {_time(task.due_at)}, in {wait:.0f} s{again}"
+        else:
+            yield f"it was due at {_time(task.due_at)}, {-wait:.0f} s ago{again}"
     yield from _who_could(scene)
 
 
 def _pending(scene: _Scene) -> Iterator[str]:
     task, queue = scene.task, scene.queue
+    yield from _last_failure(scene)
     if task.good_until is not None and task.good_until <= scene.now:
         yield f"its good_until, {_time(task.good_until)}, has passed; it will expire"
     if queue is not None and queue.paused_at is not None:
@@ -199,6 +235,7 @@ def _running(scene: _Scene) -> Iterator[str]:
     where = f" on {task.worker_hostname}" if task.worker_hostname else ""
     since = f" since {_time(task.started_at)}" if task.started_at is not None else ""
     yield f"attempt {task.attempt} runs{where}{since}, by worker {task.claimed_by_worker_id}"
+    yield from _last_failure(scene)
     if task.cancel_requested_at is not None:
         yield f"a cancel was requested at {_time(task.cancel_requested_at)}"
     if all(worker.worker_id != task.claimed_by_worker_id for worker in scene.workers):

@@ -88,6 +88,16 @@ class TaskQuestions:
         found = await self._access.arun(partial(inspect.attempts, raw_id(task_id)))
         return [Attempt.of(each) for each in found]
 
+    def last_errors(self, *ids: TaskId) -> dict[UUID, Attempt]:
+        """The last execution of each task that ended with an error; without one it is absent."""
+        found = self._access.run(partial(inspect.last_errors, raw_ids(ids)))
+        return {UUID(bytes=raw): Attempt.of(made) for raw, made in found.items()}
+
+    async def alast_errors(self, *ids: TaskId) -> dict[UUID, Attempt]:
+        """The last execution of each task that ended with an error; without one it is absent."""
+        found = await self._access.arun(partial(inspect.last_errors, raw_ids(ids)))
+        return {UUID(bytes=raw): Attempt.of(made) for raw, made in found.items()}
+
     def dependencies(self, task_id: TaskId) -> Sequence[Dependency]:
         """What a task waits for, or waited for."""
         return self._access.run(partial(inspect.dependencies, raw_id(task_id)))

@@ -46,9 +46,10 @@ class Failed(Struct, frozen=True, gc=False):
 
 
 class TimedOut(Struct, frozen=True, gc=False):
-    """The code ran into its timeout and has been ended."""
+    """The code ran into its timeout and has been ended; `stack` is where it was then."""
 
     timeout: float
+    stack: str | None = None
 
 
 class Crashed(Struct, frozen=True, gc=False):
@@ -89,6 +90,7 @@ class StalledBySilence(Struct, frozen=True, gc=False):
     """The code did not call `heartbeat` for longer than its interval, and has been ended."""
 
     interval: float
+    stack: str | None = None
 
 
 class NotBegun(Struct, frozen=True, gc=False):

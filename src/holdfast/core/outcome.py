@@ -129,10 +129,12 @@ def _decide(
         case Failed(error, listed):
             if listed and policy.retry is not None and not policy.at_most_once:
                 return _retry(task, policy.retry, task.max_retries, error, None, random)
-            return _fail(error)
-        case TimedOut(timeout):
+            return _fail(error, _why_not_retried(policy))
+        case TimedOut(timeout, stack):
             error = TaskError.ours(
-                ErrorCode.TASK_TIMEOUT, f"the task ran longer than its timeout of {timeout:g} s"
+                ErrorCode.TASK_TIMEOUT,
+                f"the task ran longer than its timeout of {timeout:g} s",
+                traceback=_was_here(stack),
             )
             listed = policy.retry is not None and policy.retry.lists_timeout
             return _decide(task, Failed(error, listed), policy, random)
@@ -161,8 +163,8 @@ def _decide(
             if policy.on_shutdown == "stop" or policy.at_most_once:
                 return _stall("its worker shut down while it ran")
             return Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
-        case StalledBySilence(interval):
-            return _stall(f"it gave no heartbeat for more than {interval:g} s")
+        case StalledBySilence(interval, stack):
+            return _stall(f"it gave no heartbeat for more than {interval:g} s", _was_here(stack))
         case NotBegun():
             return Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
 
@@ -176,8 +178,8 @@ def _retry(
     random: Callable[[], float],
 ) -> Change:
     if task.retry_count >= budget:
-        after = f" (after {task.retry_count} retries)" if task.retry_count else ""
-        return _fail(error, after)
+        times = "1 retry" if task.retry_count == 1 else f"{task.retry_count} retries"
+        return _fail(error, f" (after {times})" if task.retry_count else "")
     delay_us = asked_us
     if delay_us is None:
         delay_us = _as_us(retry.delay_for(task.retry_count + 1, random))
@@ -260,8 +262,23 @@ def _only_once(asked: str, error: TaskError | None = None) -> TaskError:
     )
 
 
-def _stall(why: str) -> Change:
-    return _end(Verb.STALL, TaskStatus.STALLED, TaskError.ours(ErrorCode.TASK_STALLED, why))
+def _why_not_retried(policy: Policy) -> str:
+    """Of a task that has retries, and whose failure is none of those it is retried for."""
+    if policy.retry is None or not policy.retry.max_retries:
+        return ""
+    if policy.at_most_once:
+        return " (not retried: it is at_most_once)"
+    return " (not retried: its Retry(on=…) does not list this)"
+
+
+def _was_here(stack: str | None) -> str | None:
+    """The stack of code that we ended, in the form of a traceback."""
+    return f"Where it was when it was ended (most recent call last):\n{stack}" if stack else None
+
+
+def _stall(why: str, where: str | None = None) -> Change:
+    error = TaskError.ours(ErrorCode.TASK_STALLED, why, traceback=where)
+    return _end(Verb.STALL, TaskStatus.STALLED, error)
 
 
 def _fail(error: TaskError, after: str = "") -> Change:

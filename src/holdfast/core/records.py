@@ -317,6 +317,7 @@ class QueueRecord:
     paused_by: str | None
     pending: int
     oldest_enqueued_at: int | None
+    scheduled: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,20 @@ from tests.support.stores import Lab
 
 def test_no_queues(operator: Operator) -> None:
     said = operator("queues", "list")
-    assert said.lines == ["QUEUE  PENDING  OLDEST  PAUSED  BY"]
-    assert said.err == "nothing waits in any queue, and none is paused\n"
+    assert said.lines == ["QUEUE  PENDING  OLDEST  SCHEDULED  PAUSED  BY"]
+    assert said.err.startswith("nothing waits in any queue, and none is paused (")
     assert operator("queues", "list", "--json").json == {"queues": []}
 
 
 def test_pausing_and_resuming(operator: Operator, lab: Lab) -> None:
     lab.send_many(3, queue_name="mail")
-    said = operator("queues", "pause", "mail", "idle", "--by", "ada")
+    lab.send(queue_name="late", delay_us=90_000_000)
+    said = operator("queues", "pause", "mail", "idle", "--by", "ada", "--force")
     assert said.lines == ["mail  paused", "idle  paused"]
     assert operator("queues", "list").rows == [
-        ["idle", "0", "-", "2030-03-17T17:46:40Z", "ada"],
-        ["mail", "3", "2030-03-17T17:46:40Z", "2030-03-17T17:46:40Z", "ada"],
+        ["idle", "0", "-", "0", "2030-03-17T17:46:40Z", "ada"],
+        ["late", "0", "-", "1", "-", "-"],
+        ["mail", "3", "2030-03-17T17:46:40Z", "0", "2030-03-17T17:46:40Z", "ada"],
     ]
     assert lab.claim(queue="mail").tasks == []
     said = operator("queues", "resume", "mail", "other")
@@ -31,6 +33,18 @@ def test_pausing_and_resuming(operator: Operator, lab: Lab) -> None:
     assert len(lab.claim(queue="mail").tasks) == 3
     found = operator("queues", "resume", "idle", "--json").json
     assert found == {"queues": [{"queue": "idle", "resumed": True}]}
+
+
+def test_a_queue_that_nobody_has_seen_is_not_paused(operator: Operator, lab: Lab) -> None:
+    lab.send(queue_name="mail")
+    join(lab, "worker")
+    said = operator("queues", "pause", "b", "mial", code=1)
+    assert "nothing was paused" in said.err
+    assert "did you mean 'mail'?" in said.err
+    assert [q["paused_at"] for q in operator("queues", "list", "--json").json["queues"]] == [None]
+    lab.complete(lab.running(queue_name="done"))
+    operator("queues", "pause", "b", "done")
+    operator("queues", "pause", "mial", "--force")
 
 
 def test_a_pause_is_signed(operator: Operator, lab: Lab) -> None:

@@ -81,7 +81,7 @@ def test_reschedule_says_what_is_wrong(operator: Operator, lab: Lab) -> None:
     both = operator("tasks", "reschedule", task, "--now", "--delay", "5", code=2)
     assert "give --delay or --now, not both" in both.err
     nothing = operator("tasks", "reschedule", task, code=2)
-    assert "reschedule changes nothing" in nothing.err
+    assert "nothing to change: give --delay, --now, --queue or --priority" in nothing.err
     wrong = operator("tasks", "reschedule", task, "--priority", "0", code=2)
     assert "priority=0 is not usable" in wrong.err
 

@@ -110,7 +110,7 @@ def test_details(operator: Operator, lab: Lab) -> None:
     lab.cancel(runs.id)
     lines = {line.split()[0]: line for line in operator("tasks", "list").lines}
     assert lines[text(later)].endswith("due 2030-03-17T17:48:10Z")
-    assert lines[text(retried.id)].endswith("retry 1 2030-03-17T17:47:40Z")
+    assert lines[text(retried.id)].endswith("retry 1 2030-03-17T17:47:40Z: BOOM: it went wrong")
     assert lines[text(failed.id)].endswith("BOOM: first line")
     assert lines[text(runs.id)].endswith("cancel requested, on host-1")
 
@@ -137,3 +137,14 @@ def test_wrong_values(operator: Operator, arguments: list[str], words: str) -> N
     said = operator("tasks", "list", *arguments, code=2)
     assert words in " ".join(said.err.split())
     assert said.out == ""
+
+
+def test_a_name_that_nobody_has_is_guessed_at(operator: Operator, lab: Lab) -> None:
+    lab.send(task_name="mailer.send_mail")
+    said = operator("tasks", "list", "--name", "send_mail")
+    assert "did you mean --name mailer.send_mail?" in said.err
+    said = operator("dead-letters", "list", "--name", "mailer.sendmail")
+    assert "did you mean --name mailer.send_mail?" in said.err
+    said = operator("tasks", "list", "--name", "quite-another")
+    assert "no task and no worker here has the name 'quite-another'" in said.err
+    assert "did you mean" not in operator("dead", "list", "--name", "mailer.send_mail").err

@@ -80,7 +80,13 @@ def test_a_failure_in_full(operator: Operator, lab: Lab) -> None:
     assert row.split()[:5] == ["1", "FAILED+retried", "2030-03-17T17:46:40Z", "1.500s", "worker-1"]
     assert "host-1:4711" in row
     assert row.endswith("ValueError: bad \\x1b[2J input")
-    assert said.out.endswith('arguments:\n  "a.png"\n  width = 10\n')
+    assert 'arguments:\n  "a.png"\n  width = 10\n' in said.out
+    # It goes on, but what went wrong is asked for now.
+    assert "error of attempt 1:\n" in said.out
+    assert "exception  builtins.ValueError" in said.out
+    assert "traceback:\n  Traceback (most recent call last):" in said.out
+    why = operator("tasks", "why", text(task.id))
+    assert why.lines[1].strip().startswith("attempt 1 failed: ValueError: bad")
 
     lab.clock.advance(60)
     lab.run(timing.promote())

@@ -352,3 +352,9 @@ def test_unsupported_annotations(kind: Any, why: str) -> None:
 
 def test_canonical_text_does_not_depend_on_the_order_of_keys() -> None:
     assert canonical('{"b":[{"d":1,"c":2}],"a":1}') == '{"a":1,"b":[{"c":2,"d":1}]}'
+
+
+def test_a_message_of_the_codec_keeps_its_names() -> None:
+    with pytest.raises(PayloadError, match=r"^JSON is malformed") as raised:
+        decode("[1,x]", list)
+    assert "jSON" not in str(raised.value)

@@ -23,10 +23,12 @@ def test_queues_with_waiting_tasks_are_listed_by_name(lab: Lab) -> None:
     ]
 
 
-def test_only_pending_tasks_wait_in_a_queue(lab: Lab) -> None:
-    for status in set(TaskStatus) - {TaskStatus.PENDING}:
+def test_only_pending_and_scheduled_tasks_wait_in_a_queue(lab: Lab) -> None:
+    later = lab.reach(TaskStatus.SCHEDULED)
+    for status in set(TaskStatus) - {TaskStatus.PENDING, TaskStatus.SCHEDULED}:
         lab.reach(status)
-    assert lab.run(queues.list_queues()) == []
+    queue = lab.task(later.id).queue_name
+    assert lab.run(queues.list_queues()) == [QueueRecord(queue, None, None, 0, None, 1)]
 
 
 def test_the_oldest_is_the_oldest_whatever_its_priority(lab: Lab) -> None:

@@ -14,7 +14,16 @@ import click
 from holdfast.cli import bulk_action
 from holdfast.cli.render import times
 from holdfast.cli.render.task_list import show_tasks
-from holdfast.cli.selection import Selection, Where, after, filters, limit, listed, selects
+from holdfast.cli.selection import (
+    Selection,
+    Where,
+    after,
+    filters,
+    limit,
+    listed,
+    selects,
+    suggest_name,
+)
 from holdfast.cli.session import Session, operates
 
 
@@ -32,7 +41,9 @@ def list_(session: Session, where: Where, limit: int, after: str | None) -> None
     """List dead letters, the newest first."""
     start = None if after is None else session.task_id(after)
     found, rest = listed(session, replace(where, dead=True), limit=limit, after=start)
-    show_tasks(session.screen, found, rest, session.now())
+    show_tasks(session.screen, found, rest, session.now(), dead=True)
+    if not found and rest is None:
+        suggest_name(session, where)
 
 
 @dead_letters.command()

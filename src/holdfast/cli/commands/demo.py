@@ -28,6 +28,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast import TaskHandle, TaskStatus
+from holdfast.cli.render.screen import console as console_for_people
 
 PATIENCE = 40.0
 _LOOK_EVERY = 0.1
@@ -45,7 +46,7 @@ _COLOURS = {
 @click.option("--keep", is_flag=True, help="Keep the database, to look around in it afterwards.")
 def demo(keep: bool) -> None:
     """Watch a worker run tasks that end in every possible way."""
-    console = Console(highlight=False)
+    console = console_for_people()
     folder = Path(tempfile.mkdtemp(prefix="holdfast-demo-"))
     url = f"sqlite:///{folder / 'demo.db'}"
     os.environ["HOLDFAST_URL"] = url
@@ -154,7 +155,7 @@ class Play:
             "holdfast tasks list --status FAILED  what failed, and why\n"
             "holdfast tasks show ID               one task: attempts, arguments, traceback\n"
             "holdfast tasks log ID                what it printed\n"
-            "holdfast dead resubmit --all         let what failed run again\n"
+            "holdfast dead-letters resubmit --all let what failed run again\n"
             "The README shows how to define tasks of your own in five lines.",
             markup=False,
         )

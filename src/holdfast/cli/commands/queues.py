@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import socket
+from difflib import get_close_matches
 from typing import Final
 
 import click
@@ -11,13 +12,14 @@ import click
 from holdfast.cli.render import json_document
 from holdfast.cli.render.table import Cell, Column, Table
 from holdfast.cli.render.task_list import moment_cell
-from holdfast.cli.session import Session, operates
+from holdfast.cli.session import Refused, Session, operates
 from holdfast.client.control import COUNT_CAP
 
 _COLUMNS: Final = (
     Column("queue"),
     Column("pending", right=True),
     Column("oldest", whole=True),
+    Column("scheduled", right=True),
     Column("paused", whole=True),
     Column("by"),
 )
@@ -31,7 +33,7 @@ def queues() -> None:
 @queues.command("list")
 @operates()
 def list_(session: Session) -> None:
-    """List the queues in which something waits, and those that were ever paused."""
+    """List the queues in which something waits or is scheduled, and those that were ever paused."""
     found = sorted(session.control.queues.list(), key=lambda queue: queue.name)
     if session.screen.as_json:
         session.screen.document({"queues": [json_document.as_dict(queue) for queue in found]})
@@ -42,6 +44,7 @@ def list_(session: Session) -> None:
             queue.name,
             _count(queue.pending),
             moment_cell(queue.oldest_enqueued_at, now),
+            _count(queue.scheduled),
             moment_cell(queue.paused_at, now),
             queue.paused_by,
         )
@@ -50,15 +53,20 @@ def list_(session: Session) -> None:
     if rows or not session.screen.is_terminal:
         session.screen.table(Table(_COLUMNS, rows))
     if not rows:
-        session.screen.remark("nothing waits in any queue, and none is paused")
+        place = session.place.described
+        session.screen.remark(f"nothing waits in any queue, and none is paused ({place})")
 
 
 @queues.command()
 @click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
 @click.option("--by", help="Who pauses it, for others to see; default: you, on this machine.")
+@click.option("--force", is_flag=True, help="Also a queue that nobody has seen yet.")
 @operates()
-def pause(session: Session, names: tuple[str, ...], by: str | None) -> None:
+def pause(session: Session, names: tuple[str, ...], by: str | None, force: bool) -> None:
     """Let workers take nothing more from queues; what runs goes on."""
+    for name in names if not force else ():
+        if not session.control.queues.seen(name):
+            raise Refused(_unseen(session, name))
     for name in names:
         session.control.queues.pause(name, by=by or _operator())
     _report(session, dict.fromkeys(names, True), "paused")
@@ -70,6 +78,17 @@ def pause(session: Session, names: tuple[str, ...], by: str | None) -> None:
 def resume(session: Session, names: tuple[str, ...]) -> None:
     """Let paused queues go on."""
     _report(session, {name: session.control.queues.resume(name) for name in names}, "resumed")
+
+
+def _unseen(session: Session, name: str) -> str:
+    known = {queue.name for queue in session.control.queues.list()}
+    known |= {queue for worker in session.control.workers.list() for queue in worker.queues}
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return (
+        f"nothing was paused: no task is in a queue {name!r}, no worker serves it, and it was "
+        f"never paused ({session.place.described}); {hint}--force pauses it all the same"
+    )
 
 
 def _report(session: Session, changed: dict[str, bool], past: str) -> None:

@@ -19,7 +19,17 @@ from holdfast.cli.render import times
 from holdfast.cli.render.task_detail import Dossier, show_task
 from holdfast.cli.render.task_list import show_tasks
 from holdfast.cli.render.task_log import show_log
-from holdfast.cli.selection import Selection, Where, after, filters, limit, listed, selects
+from holdfast.cli.selection import (
+    Selection,
+    Where,
+    after,
+    filters,
+    last_failures,
+    limit,
+    listed,
+    selects,
+    suggest_name,
+)
 from holdfast.cli.session import Refused, Session, operates
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, choose
@@ -57,7 +67,9 @@ def list_(session: Session, where: Where, limit: int, after: str | None) -> None
     """List tasks, the newest first."""
     start = None if after is None else session.task_id(after)
     found, rest = listed(session, where, limit=limit, after=start)
-    show_tasks(session.screen, found, rest, session.now())
+    show_tasks(session.screen, found, rest, session.now(), failed=last_failures(session, found))
+    if not found and rest is None:
+        suggest_name(session, where)
 
 
 @tasks.command()
@@ -200,6 +212,8 @@ def reschedule(
     """Change the time, queue or priority of tasks that wait."""
     if at_once and delay is not None:
         raise click.UsageError("give --delay or --now, not both")
+    if not at_once and delay is None and queue is None and priority is None:
+        raise click.UsageError("nothing to change: give --delay, --now, --queue or --priority")
     found = [session.task_id(typed) for typed in ids]
     apply = partial(
         bulk_action.reschedule, when=0 if at_once else delay, queue=queue, priority=priority

@@ -8,6 +8,7 @@ error, so that a pipe carries only the answer.
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from functools import cached_property
@@ -79,9 +80,20 @@ class Screen:
 
     @cached_property
     def _console(self) -> Console:
-        from rich.console import Console
+        return console(markup=False)
 
-        return Console(highlight=False, markup=False, emoji=False)
+
+def console(*, markup: bool = True) -> Console:
+    """A terminal; with NO_COLOR it gets no style of any kind, bold included."""
+    from rich.console import Console
+
+    plain_only = bool(os.environ.get("NO_COLOR"))
+    return Console(
+        highlight=False,
+        markup=markup,
+        emoji=False,
+        color_system=None if plain_only else "auto",
+    )
 
 
 def _grid(facts: Sequence[tuple[str, Value]]) -> RichTable:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _NOTHING: Final = "-"
 _GAP: Final = "  "
-_ID: Final = 36
+_LEAST: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,10 @@ class Column:
     """Never wrapped: an id must be copied in one piece."""
     room: int = 0
     """Left out at terminals of fewer columns; in a pipe it is always there."""
+    most: int | None = None
+    """Folded at a terminal if it is wider than that."""
+    cut: bool = False
+    """One line at a terminal, in what room the others leave, and cut if that is too little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +81,26 @@ def drawn(table: Table, width: int) -> RichTable:
 
     found = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     kept = [place for place, column in enumerate(table.columns) if column.room <= width]
-    for column in (table.columns[place] for place in kept):
+    rows = [[styled(row[place]) for place in kept] for row in table.rows]
+    columns = [table.columns[place] for place in kept]
+    needs = [
+        max(len(column.name), *(row[place].cell_len for row in rows), 0)
+        for place, column in enumerate(columns)
+    ]
+    needs = [min(need, c.most or need) for need, c in zip(needs, columns, strict=True)]
+    taken = sum(n + len(_GAP) for n, c in zip(needs, columns, strict=True) if not c.cut)
+    for column, need in zip(columns, needs, strict=True):
         found.add_column(
             column.name,
             justify="right" if column.right else "left",
-            no_wrap=column.whole,
-            min_width=_ID if column.name == "id" else None,
-            overflow="fold",
+            no_wrap=column.whole or column.cut,
+            min_width=need if column.whole else None,
+            max_width=column.most,
+            width=min(need, max(_LEAST, width - taken)) if column.cut else None,
+            overflow="ellipsis" if column.cut else "fold",
         )
-    for row in table.rows:
-        found.add_row(*(styled(row[place]) for place in kept))
+    for cells in rows:
+        found.add_row(*cells)
     return found
 
 

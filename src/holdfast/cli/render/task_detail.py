@@ -19,7 +19,7 @@ from holdfast.cli.render import json_document, times
 from holdfast.cli.render.next_step import next_step, policy_of, retries_left
 from holdfast.cli.render.screen import Screen
 from holdfast.cli.render.table import Cell, Column, Table, Value
-from holdfast.cli.render.task_list import moment_cell, progress_text, status_cell
+from holdfast.cli.render.task_list import id_cell, moment_cell, progress_text, status_cell
 from holdfast.client.explain import Why
 from holdfast.client.info import Attempt, TaskInfo
 from holdfast.client.task_questions import Dependency
@@ -95,7 +95,11 @@ def show_task(screen: Screen, dossier: Dossier, *, full: bool) -> None:
         screen.heading(name)
         screen.text(_cut(text, limit), indent="  ")
     if info.error is not None:
-        _show_error(screen, info.error, limit)
+        _show_error(screen, "error", info.error, limit)
+    elif not info.status.is_terminal:
+        failed = next((made for made in reversed(dossier.attempts) if made.error), None)
+        if failed is not None and failed.error is not None:
+            _show_error(screen, f"error of attempt {failed.number}", failed.error, limit)
 
 
 def _standing(dossier: Dossier) -> list[tuple[str, Value]]:
@@ -104,6 +108,7 @@ def _standing(dossier: Dossier) -> list[tuple[str, Value]]:
     words = f"{info.status.value} – {_plainly(info.status.meaning)}"
     return [
         ("id", str(info.id)),
+        ("task", info.name if info.version == 1 else f"{info.name} v{info.version}"),
         ("status", Cell(words, status.style)),
         *((("why" if place == 0 else ""), text) for place, text in enumerate(dossier.why.reasons)),
         ("next", next_step(info, dossier.now)),
@@ -174,7 +179,7 @@ def _show_attempts(screen: Screen, dossier: Dossier) -> None:
 def _dependency(edge: Dependency) -> list[Value]:
     satisfied = {None: "open", True: "yes", False: "no"}[edge.satisfied]
     return [
-        str(UUID(bytes=edge.parent_id)),
+        id_cell(UUID(bytes=edge.parent_id)),
         "deleted" if edge.status is None else status_cell(edge.status),
         edge.task_name,
         edge.on,
@@ -226,8 +231,8 @@ def _values(info: TaskInfo) -> list[tuple[str, str]]:
     return found
 
 
-def _show_error(screen: Screen, error: TaskError, limit: int | None) -> None:
-    screen.heading("error")
+def _show_error(screen: Screen, heading: str, error: TaskError, limit: int | None) -> None:
+    screen.heading(heading)
     screen.facts(
         [
             ("code", str(error.error_code)),

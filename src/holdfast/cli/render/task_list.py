@@ -1,11 +1,12 @@
 """Many tasks, a line each.
 
-Owns the columns of `tasks list` and `dead-letters list`, and the colours of statuses.
+Owns the columns of `tasks list` and `dead-letters list`, and the colours of statuses. At a terminal
+an id is its short form, which every command takes, so that 80 columns have room for what happened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -13,7 +14,9 @@ from uuid import UUID
 from holdfast.cli.render import json_document, times
 from holdfast.cli.render.screen import Screen
 from holdfast.cli.render.table import Cell, Column, Table
-from holdfast.client.info import Progress, TaskInfo
+from holdfast.client.info import Attempt, Progress, TaskInfo
+from holdfast.core.identity import short_id
+from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
 
 STYLES: Final = {
@@ -33,26 +36,54 @@ STYLES: Final = {
 _COLUMNS: Final = (
     Column("id", whole=True),
     Column("status", whole=True),
-    Column("name"),
+    Column("name", most=24),
     Column("queue", room=100),
     Column("attempt", right=True, room=140),
     Column("submitted", whole=True),
     Column("ended", whole=True, room=140),
-    Column("detail", room=110),
+    Column("detail", cut=True),
+)
+_DEAD: Final = (
+    Column("id", whole=True),
+    Column("status", whole=True, room=100),
+    Column("name", most=24),
+    Column("queue", room=100),
+    Column("attempt", right=True, room=140),
+    Column("submitted", whole=True, room=140),
+    Column("ended", whole=True),
+    Column("reason", cut=True),
 )
 
 
-def show_tasks(screen: Screen, tasks: Sequence[TaskInfo], rest: UUID | None, now: datetime) -> None:
-    """A page of tasks, and where the next begins."""
+def show_tasks(
+    screen: Screen,
+    tasks: Sequence[TaskInfo],
+    rest: UUID | None,
+    now: datetime,
+    *,
+    failed: Mapping[UUID, Attempt] | None = None,
+    dead: bool = False,
+) -> None:
+    """A page of tasks, and where the next begins.
+
+    `failed`: the last failure of those that have not ended, and were tried. `dead`: all of them
+    are dead letters.
+    """
     if screen.as_json:
         screen.document({"tasks": [json_document.as_dict(info) for info in tasks], "next": rest})
         return
     if tasks or not screen.is_terminal:
-        screen.table(Table(_COLUMNS, [_row(info, now) for info in tasks]))
+        rows = [_row(info, (failed or {}).get(info.id), now) for info in tasks]
+        screen.table(Table(_DEAD if dead else _COLUMNS, rows))
     if rest is not None:
         screen.remark(f"there may be more: --after {rest}")
     elif not tasks:
         screen.remark("no task fits")
+
+
+def id_cell(task: UUID) -> Cell:
+    """An id, short at a terminal, whole in a pipe."""
+    return Cell(short_id(task.bytes), piped=str(task))
 
 
 def status_cell(status: TaskStatus) -> Cell:
@@ -75,25 +106,29 @@ def progress_text(progress: Progress) -> str:
     return f"{text}, {progress.message}" if progress.message else text
 
 
-def _row(info: TaskInfo, now: datetime) -> list[Cell | str | int | None]:
+def _row(info: TaskInfo, failed: Attempt | None, now: datetime) -> list[Cell | str | int | None]:
     return [
-        str(info.id),
+        id_cell(info.id),
         status_cell(info.status),
         info.name if info.version == 1 else f"{info.name} v{info.version}",
         info.queue,
         info.attempt,
         moment_cell(info.submitted_at, now),
         moment_cell(info.finished_at, now),
-        _detail(info, now),
+        _detail(info, failed, now),
     ]
 
 
-def _detail(info: TaskInfo, now: datetime) -> Cell | str | None:
+def _detail(info: TaskInfo, failed: Attempt | None, now: datetime) -> Cell | str | None:
     match info.status:
         case TaskStatus.SCHEDULED:
-            at = info.next_retry_at or info.run_at or info.enqueued_at
-            what = "due" if info.next_retry_at is None else f"retry {info.retry_count}"
-            return Cell(f"{what} {times.relative(at, now)}", piped=f"{what} {times.stamp(at)}")
+            at = info.run_at or info.next_retry_at or info.enqueued_at
+            what = f"retry {info.retry_count}" if info.retry_count else "due"
+            when = times.relative(at, now) if at > now else "as soon as a worker looks"
+            after = "" if failed is None else f": {_failure(failed)}"
+            return Cell(f"{what} {when}{after}", piped=f"{what} {times.stamp(at)}{after}")
+        case TaskStatus.PENDING | TaskStatus.CLAIMED if failed is not None:
+            return f"failed before: {_failure(failed)}"
         case TaskStatus.RUNNING:
             parts = [
                 "cancel requested" if info.cancel_requested_at is not None else None,
@@ -105,9 +140,21 @@ def _detail(info: TaskInfo, now: datetime) -> Cell | str | None:
         case TaskStatus.COMPLETED:
             return None
         case _ if info.error is not None:
-            return _first_line(str(info.error))
+            return _ending(info, info.error)
         case _:
             return info.error_code
+
+
+def _ending(info: TaskInfo, error: TaskError) -> Cell:
+    """How it ended: a sentence of ours needs no code before it at a terminal."""
+    text = _first_line(str(error))
+    if error.is_ours and error.exception is None and info.failed_reason:
+        return Cell(_first_line(info.failed_reason), piped=text)
+    return Cell(text)
+
+
+def _failure(attempt: Attempt) -> str:
+    return _first_line(str(attempt.error or attempt.failed_reason or attempt.error_code))
 
 
 def _first_line(text: str, limit: int = 200) -> str:

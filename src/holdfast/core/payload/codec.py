@@ -228,7 +228,10 @@ def _misfit(error: Exception) -> PayloadError:
     read = _AT.match(str(error))
     what, path = (read["what"], read["path"]) if read else (str(error), None)
     what = what.replace("`", "")
-    return PayloadError(what[:1].lower() + what[1:], path=path or None, problem="mismatch")
+    if not what[:2].isupper():
+        # "Expected `int`" goes on behind a colon; "JSON" is a name.
+        what = what[:1].lower() + what[1:]
+    return PayloadError(what, path=path or None, problem="mismatch")
 
 
 def unsupported(kind: Any) -> str | None:

@@ -41,6 +41,7 @@ from holdfast.runtime.wire.messages import (
     Stacked,
     Tell,
     Told,
+    Where,
     Why,
     Withdraw,
     Withdrawn,
@@ -61,6 +62,7 @@ class _Running:
     output_sink: TaskOutput | None
     task: asyncio.Task[Verdict] | None = None
     why: Why | None = None
+    was_at: str | None = None
 
 
 class AsyncChild:
@@ -157,7 +159,7 @@ class AsyncChild:
                 value = await plan.definition.function(*args, **kwargs)
         except asyncio.CancelledError as error:
             if run.why is not None:
-                return task_run.ended(run.why)
+                return task_run.ended(run.why, run.was_at)
             return task_run.raised(plan, error)
         except BaseException as error:  # noqa: BLE001 - the code may raise anything
             return task_run.raised(plan, error)
@@ -166,7 +168,7 @@ class AsyncChild:
     def _finish(self, run: _Running, task: asyncio.Task[Verdict]) -> None:
         seat, slot = self._seat, run.job.slot
         if task.cancelled():
-            verdict = task_run.ended(run.why or "cancel")
+            verdict = task_run.ended(run.why or "cancel", run.was_at)
         else:
             error = task.exception()
             verdict = task.result() if error is None else task_run.raised(run.plan, error)
@@ -231,6 +233,9 @@ class AsyncChild:
                 if run is not None:
                     # At once, for code that asks; the rest when the loop is free.
                     run.context.stop()
+                    if why in stack_trace.TIME_LIMITS:
+                        run.was_at = self._stack(slot)
+                        self._seat.link.send(Where(slot, run.was_at))
                 soon(self._cancel, slot, why)
             case Stack(ticket, slot):
                 self._seat.link.send(Stacked(ticket, self._stack(slot)))

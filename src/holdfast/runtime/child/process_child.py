@@ -41,6 +41,7 @@ from holdfast.runtime.wire.messages import (
     Stack,
     Stacked,
     Tell,
+    Where,
     Why,
     Withdraw,
     Withdrawn,
@@ -69,6 +70,8 @@ class ProcessChild:
         self._slot = 0
         """Whose code may be ended: not 0 exactly while it runs."""
         self._ended_slot = 0
+        self._was_at: str | None = None
+        """Where the code was that is being ended, if that is for a time limit."""
         self._doomed: tuple[int, Why] = (0, "cancel")
         """What the last SIGTERM was for, if that was not running: it may be about to."""
         self._marked = 0
@@ -144,7 +147,9 @@ class ProcessChild:
             self._slot = 0
         except Ended as signalled:
             self._slot = 0
-            verdict = task_run.ended(signalled.why)
+            verdict = task_run.ended(signalled.why, self._was_at)
+            if self._was_at is not None:
+                self._seat.link.send(Where(job.slot, self._was_at))
             inside.run(task_run.after, plan, job, (), {}, verdict, hooks.call)
         return verdict
 
@@ -171,6 +176,8 @@ class ProcessChild:
         if doomed != self._slot:
             self._doomed = doomed, why
         elif doomed and doomed != self._ended_slot:
+            if why in stack_trace.TIME_LIMITS:
+                self._was_at = stack_trace.of_frame(frame)
             self._end_code(doomed, why)
 
     def _end_code(self, slot: int, why: Why) -> None:
@@ -192,7 +199,10 @@ class ProcessChild:
                 self._inbox.put(jobs)
             case Withdraw(slots):
                 self._withdraw(slots)
-            case Cancel(slot):
+            case Cancel(slot, why):
+                if why in stack_trace.TIME_LIMITS:
+                    # In case that its code is out of reach of signals, and must be killed.
+                    self._seat.link.send(Where(slot, self._stack(slot)))
                 self._stop(slot)
             case Stack(ticket, slot):
                 self._seat.link.send(Stacked(ticket, self._stack(slot)))

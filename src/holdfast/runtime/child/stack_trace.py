@@ -12,16 +12,26 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Final
+
+from holdfast.runtime.wire.messages import Why
 
 _OURS = str(Path(__file__).parents[1])
 _LONGEST = 200
+
+TIME_LIMITS: Final[frozenset[Why]] = frozenset({"timeout", "silence"})
+"""The reasons to end code for which somebody will ask where it was."""
 
 
 def of_thread(ident: int) -> str:
     """The stack of a thread, from the task's function on."""
     frame = sys._current_frames().get(ident)
     return "its thread has ended\n" if frame is None else _shown(frame)
+
+
+def of_frame(frame: FrameType | None) -> str | None:
+    """The stack of the code that a signal has interrupted."""
+    return None if frame is None else _shown(frame)
 
 
 def of_coroutine(coroutine: Any) -> str:

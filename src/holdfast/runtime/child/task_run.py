@@ -70,7 +70,17 @@ class Plan:
 class Verdict:
     """What became of a run."""
 
-    __slots__ = ("delay_us", "error", "exception", "kind", "listed", "result", "value", "why")
+    __slots__ = (
+        "delay_us",
+        "error",
+        "exception",
+        "kind",
+        "listed",
+        "result",
+        "stack",
+        "value",
+        "why",
+    )
 
     def __init__(
         self,
@@ -83,6 +93,7 @@ class Verdict:
         listed: bool = False,
         delay_us: int | None = None,
         why: Why | None = None,
+        stack: str | None = None,
     ) -> None:
         self.kind: Kind = kind
         self.result = result
@@ -92,6 +103,8 @@ class Verdict:
         self.listed = listed
         self.delay_us = delay_us
         self.why: Why | None = why
+        self.stack = stack
+        """Where the code was when it was told to end."""
 
     def outcome(
         self,
@@ -115,9 +128,9 @@ class Verdict:
         )
 
 
-def ended(why: Why) -> Verdict:
+def ended(why: Why, stack: str | None = None) -> Verdict:
     """The code was ended on our wish."""
-    return Verdict("cancelled", why=why)
+    return Verdict("cancelled", why=why, stack=stack)
 
 
 def perform(plan: Plan, job: Job, context: TaskContext, call_hooks: CallHooks) -> Verdict:
@@ -358,15 +371,15 @@ def ending_of(verdict: Verdict, policy: Policy) -> ending.Outcome | None:
         case "abort":
             return ending.AbortAsked(told)
         case "cancelled":
-            return _ended_because(verdict.why, policy)
+            return _ended_because(verdict.why, verdict.stack, policy)
 
 
-def _ended_because(why: Why | None, policy: Policy) -> ending.Outcome | None:
+def _ended_because(why: Why | None, stack: str | None, policy: Policy) -> ending.Outcome | None:
     match why:
         case "timeout":
-            return ending.TimedOut(policy.timeout or 0.0)
+            return ending.TimedOut(policy.timeout or 0.0, stack)
         case "silence":
-            return ending.StalledBySilence(policy.max_heartbeat_interval or 0.0)
+            return ending.StalledBySilence(policy.max_heartbeat_interval or 0.0, stack)
         case "shutdown":
             return ending.StoppedByShutdown()
         case "cancel":

@@ -31,6 +31,7 @@ from holdfast.runtime.wire.messages import (
     Stack,
     Stacked,
     Tell,
+    Where,
     Why,
     Withdraw,
     Withdrawn,
@@ -76,8 +77,11 @@ class ThreadChild:
             case Cancel(slot, why):
                 if slot in self._pending:
                     self._withdraw([slot])
+                where = self._stack(slot) if why in stack_trace.TIME_LIMITS else ""
+                if where:
+                    self._seat.link.send(Where(slot, where))
                 for lane in self._lanes:
-                    lane.end(slot, why)
+                    lane.end(slot, why, where)
             case Stack(ticket, slot):
                 self._seat.link.send(Stacked(ticket, self._stack(slot)))
             case Answer() | Rang():
@@ -114,6 +118,7 @@ class _Lane:
         self._lock = threading.Lock()
         self._context: TaskContext | None = None
         self._why: Why | None = None
+        self._was_at: str | None = None
         self._taken = 0
         """Whose turn it is, from before it leaves the pending ones until it has ended."""
         self.slot = 0
@@ -122,12 +127,12 @@ class _Lane:
             target=self._run, name=f"holdfast-lane-{number}", daemon=True
         )
 
-    def end(self, slot: int, why: Why) -> None:
+    def end(self, slot: int, why: Why, where: str = "") -> None:
         """Have the code of this slot ended, if it runs here (the link's thread)."""
         with self._lock:
             if self._taken != slot or self._why is not None:
                 return
-            self._why = why
+            self._why, self._was_at = why, where or None
             if self._context is not None:
                 self._context.stop()
             if self.slot == slot:
@@ -176,7 +181,7 @@ class _Lane:
         except Ended:
             self._shut()
         if verdict is None:
-            verdict = task_run.ended(self._why or "cancel")
+            verdict = task_run.ended(self._why or "cancel", self._was_at)
             inside.run(task_run.after, plan, job, (), {}, verdict, hooks.call)
         return verdict
 

@@ -245,6 +245,13 @@ class Stacked(Message, frozen=True):
     text: str
 
 
+class Where(Message, frozen=True):
+    """Where the code of a task was when it was told to end, for its time limits."""
+
+    slot: int
+    text: str
+
+
 class Told(Message, frozen=True):
     """The hooks of a `Tell` have run; those that raised were logged."""
 
@@ -283,7 +290,7 @@ class Waits(Message, frozen=True):
 
 
 ToSupervisor: TypeAlias = (
-    Hello | Done | Withdrawn | Said | Note | Stacked | Told | Ask | Listen | Waits
+    Hello | Done | Withdrawn | Said | Note | Stacked | Where | Told | Ask | Listen | Waits
 )
 ToChild: TypeAlias = Run | Withdraw | Cancel | Stack | Tell | Answer | Rang | Leave
 ToTemplate: TypeAlias = Fork | Forget

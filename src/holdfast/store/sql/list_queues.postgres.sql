@@ -1,6 +1,7 @@
--- Every queue that has waiting tasks or was ever paused. The names are found by skipping through
--- the claim index, one step per queue, and counting stops at :cap: a million waiting tasks must
--- not make this slow. The oldest task may have any priority; the index knows the first of each.
+-- Every queue that has waiting or scheduled tasks or was ever paused. The names are found by skipping
+-- through the claim index, one step per queue, and counting stops at :cap: a million waiting tasks
+-- must not make this slow. The oldest task may have any priority; the index knows the first of each.
+-- Of scheduled tasks the :cap that are due next are looked at: their index has no queues.
 -- Differs from SQLite, which has no LATERAL.
 WITH RECURSIVE waiting (queue_name) AS (
     (SELECT queue_name FROM holdfast_tasks WHERE ready ORDER BY queue_name LIMIT 1)
@@ -12,14 +13,26 @@ WITH RECURSIVE waiting (queue_name) AS (
     )
     FROM waiting
     WHERE waiting.queue_name IS NOT NULL
+), later (queue_name, n) AS MATERIALIZED (
+    SELECT queue_name, count(*)
+    FROM (
+        SELECT queue_name FROM holdfast_tasks
+        WHERE due_at IS NOT NULL ORDER BY due_at LIMIT :cap::int
+    ) AS due
+    GROUP BY queue_name
 )
-SELECT name.queue_name, queue.paused_at, queue.paused_by, pending.n, oldest.enqueued_at
+SELECT
+    name.queue_name, queue.paused_at, queue.paused_by, pending.n, oldest.enqueued_at,
+    coalesce(later.n, 0)
 FROM (
     SELECT queue_name FROM waiting WHERE queue_name IS NOT NULL
+    UNION
+    SELECT queue_name FROM later
     UNION
     SELECT queue_name FROM holdfast_queues
 ) AS name
 LEFT JOIN holdfast_queues AS queue ON queue.queue_name = name.queue_name
+LEFT JOIN later ON later.queue_name = name.queue_name
 CROSS JOIN LATERAL (
     SELECT count(*) AS n FROM (
         SELECT FROM holdfast_tasks AS task

@@ -1,6 +1,7 @@
--- Every queue that has waiting tasks or was ever paused. The names are found by skipping through
--- the claim index, one step per queue, and counting stops at :cap: a million waiting tasks must
--- not make this slow. The oldest task may have any priority; the index knows the first of each.
+-- Every queue that has waiting or scheduled tasks or was ever paused. The names are found by skipping
+-- through the claim index, one step per queue, and counting stops at :cap: a million waiting tasks
+-- must not make this slow. The oldest task may have any priority; the index knows the first of each.
+-- Of scheduled tasks the :cap that are due next are looked at: their index has no queues.
 -- Differs from PostgreSQL: correlated subqueries instead of LATERAL.
 WITH RECURSIVE waiting (queue_name) AS (
     SELECT min(queue_name) FROM holdfast_tasks WHERE ready
@@ -13,8 +14,17 @@ WITH RECURSIVE waiting (queue_name) AS (
     WHERE waiting.queue_name IS NOT NULL
 ), level (priority) AS (
     SELECT 1 UNION ALL SELECT priority + 1 FROM level WHERE priority < 100
+), later (queue_name, n) AS MATERIALIZED (
+    SELECT queue_name, count(*)
+    FROM (
+        SELECT queue_name FROM holdfast_tasks
+        WHERE due_at IS NOT NULL ORDER BY due_at LIMIT :cap
+    )
+    GROUP BY queue_name
 ), name (queue_name) AS (
     SELECT queue_name FROM waiting WHERE queue_name IS NOT NULL
+    UNION
+    SELECT queue_name FROM later
     UNION
     SELECT queue_name FROM holdfast_queues
 )
@@ -33,7 +43,8 @@ SELECT
                 AND task.priority = level.priority
         ))
         FROM level
-    )
+    ),
+    ifnull((SELECT n FROM later WHERE later.queue_name = name.queue_name), 0)
 FROM name
 LEFT JOIN holdfast_queues AS queue ON queue.queue_name = name.queue_name
 ORDER BY name.queue_name;

@@ -110,6 +110,13 @@ def attempts(id: bytes) -> Steps[list[AttemptRecord]]:
 
 
 @reads
+def last_errors(ids: Sequence[bytes]) -> Steps[dict[bytes, AttemptRecord]]:
+    """The last attempt of each task that ended with an error; a task without one is absent."""
+    found = yield Statement("last_errors", {"ids": Uuids(ids)})
+    return {made.task_id: made for made in map(rows.attempt, found)}
+
+
+@reads
 def dependencies(id: bytes, *, limit: int = MAX_PAGE) -> Steps[list[Dependency]]:
     """What one task waits for, or waited for."""
     found = yield Statement("dependencies", {"id": id, "limit": limit})

@@ -31,6 +31,6 @@ def resume(queue: str) -> Steps[bool]:
 
 @reads
 def list_queues(cap: int = COUNT_CAP) -> Steps[list[QueueRecord]]:
-    """The queues that have waiting tasks or were ever paused; counts stop at `cap`."""
+    """The queues that have waiting or scheduled tasks or were ever paused; counts stop at `cap`."""
     found = yield Statement("list_queues", {"cap": cap})
     return [rows.queue(row) for row in found]

@@ -325,6 +325,10 @@ class MessageLoop:
                 self._evidence.said(assignment, message.data)
             elif message.slot == 0:
                 self._evidence.complained(child, message.data)
+        elif isinstance(message, messages.Where):
+            assignment = self._ledger.assignments.get(message.slot)
+            if assignment is not None and assignment.child is child:
+                assignment.stack = message.text
         elif isinstance(message, messages.Ask):
             self._relay.asked(child, message)
         elif isinstance(message, messages.Hello):
@@ -424,9 +428,9 @@ def _after_doom(why: Why, assignment: Assignment) -> Outcome:
     if why == "cancel":
         return CancelAcknowledged()
     if why == "timeout":
-        return TimedOut(policy.timeout or 0.0)
+        return TimedOut(policy.timeout or 0.0, assignment.stack)
     if why == "silence":
-        return StalledBySilence(policy.max_heartbeat_interval or 0.0)
+        return StalledBySilence(policy.max_heartbeat_interval or 0.0, assignment.stack)
     return StoppedByShutdown()
 
 

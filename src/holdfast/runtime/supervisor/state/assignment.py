@@ -33,6 +33,8 @@ class Assignment(Struct, eq=False):
     killed: bool = False
     beat_at: float = 0.0
     """When it last gave a sign of life, for tasks that promise to (monotonic)."""
+    stack: str | None = None
+    """Where its code was when it was told to end."""
     wanted_gone: bool = False
     """Whether a cancel of it has been read from the store."""
 
