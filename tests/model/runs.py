@@ -10,6 +10,7 @@ from holdfast.core.outcome import Change
 from holdfast.core.records import LOST, NO_USAGE, Answer, Landing, Usage
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import store_endings
+from holdfast.store.verbs.leases import Renewed
 from holdfast.store.verbs.store_endings import StoreEnding
 from tests.model.verdict import RUN_AGAIN, Verdict
 from tests.model.world import (
@@ -208,11 +209,11 @@ class Runs(World):
 
     # Leases
 
-    def renew(self, tokens: Iterable[bytes], lease_us: int) -> set[bytes]:
+    def renew(self, tokens: Iterable[bytes], lease_us: int) -> Renewed:
         held = {token for token in tokens if token in self.leases}
         for token in held:
             self.leases[token]["expires_at"] = self.now + lease_us
-        return held
+        return Renewed(held, set())
 
     def clean(self, tokens: Iterable[bytes]) -> int:
         return sum(self.leases.pop(token, None) is not None for token in set(tokens))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from uuid import UUID
 
 import psycopg
 from psycopg import sql
 
+from holdfast.store.postgres.store import PostgresStore
 from tests.support.stores import Lab
 
 
@@ -28,3 +30,11 @@ def locked_rows(
         )
         yield connection
         connection.rollback()
+
+
+@contextmanager
+def impatient(lab: Lab, lock_timeout: float = 0.2) -> Iterator[PostgresStore]:
+    """The store of a PostgreSQL lab as a worker has it: it does not wait long for rows."""
+    settings = replace(lab.store.settings, lock_timeout=lock_timeout)
+    with closing(PostgresStore(settings)) as store:
+        yield store

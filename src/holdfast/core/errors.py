@@ -347,6 +347,8 @@ class StoreUnavailable(StoreError):
     our leases. An answer, even "not now", means that nobody is.
     `conflict` is True when the transaction met another one and was undone: repeating it at
     once is the right answer.
+    `locked` is True when the store serves, but a row was held by a transaction that has not
+    ended: nothing was written, and whatever does not need that row can go on.
     """
 
     retryable = True
@@ -358,11 +360,13 @@ class StoreUnavailable(StoreError):
         commit_unknown: bool = False,
         silent: bool = False,
         conflict: bool = False,
+        locked: bool = False,
     ) -> None:
         super().__init__(message)
         self.commit_unknown = commit_unknown
         self.silent = silent
         self.conflict = conflict
+        self.locked = locked
 
 
 class SchemaMismatch(StoreError):

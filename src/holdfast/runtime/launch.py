@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.runtime import process_role
@@ -23,6 +24,9 @@ log = logging.getLogger("holdfast.worker")
 _CONNECTIONS = 4
 """What a worker takes of a PostgreSQL server, however many children it has; a fifth is there for
 the renewal of leases alone."""
+_WAIT_FOR_ROWS = 0.5
+"""Seconds that a worker waits for a row that somebody's transaction holds on PostgreSQL. Meanwhile
+whatever was to be written together with it waits, too; after that it goes on without it."""
 
 
 def launch(
@@ -67,4 +71,8 @@ def store_settings(manifest: Manifest) -> StoreSettings:
     """Where the app's tasks are, and with how many connections a worker goes there."""
     from holdfast.store.settings import StoreSettings
 
-    return StoreSettings(**{**manifest.settings["store"], "max_connections": _CONNECTIONS})
+    given = StoreSettings(**manifest.settings["store"])
+    ours = replace(given, max_connections=_CONNECTIONS)
+    if ours.engine == "sqlite":
+        return ours
+    return replace(ours, lock_timeout=min(ours.lock_timeout, _WAIT_FOR_ROWS))

@@ -210,12 +210,14 @@ class Mode(Enum):
 class Op(Generic[T]):
     """An operation, ready to run once."""
 
-    __slots__ = ("mode", "name", "_steps")
+    __slots__ = ("mode", "name", "waits", "_steps")
 
-    def __init__(self, steps: Steps[T], mode: Mode, name: str) -> None:
+    def __init__(self, steps: Steps[T], mode: Mode, name: str, *, waits: bool = True) -> None:
         self._steps = steps
         self.mode = mode
         self.name = name
+        self.waits = waits
+        """Whether it waits for rows that others hold; see `at_once`."""
 
     def __iter__(self) -> Steps[T]:
         return self._steps
@@ -230,6 +232,12 @@ def _operation(mode: Mode) -> Callable[[Callable[P, Steps[T]]], Callable[P, Op[T
         return make
 
     return decorate
+
+
+def at_once(op: Op[T]) -> Op[T]:
+    """The same write, which waits for nobody: a row that another transaction holds ends it with
+    `StoreUnavailable(locked=True)`. Costs a transaction of its own. (SQLite has no such rows.)"""
+    return Op(iter(op), Mode.WRITE, op.name, waits=False)
 
 
 def reads(verb: Callable[P, Steps[T]]) -> Callable[P, Op[T]]:

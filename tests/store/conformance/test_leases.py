@@ -46,7 +46,7 @@ def test_renewing_prolongs_what_is_still_there_and_tells_what_is_not(lab: Lab) -
     a, b = lab.claimed(), lab.claimed()
     gone = new_token()
     now = lab.clock.advance(10)
-    assert lab.run(leases.renew([a.token, gone], lease_us=LEASE_US)) == {a.token}
+    assert lab.run(leases.renew([a.token, gone], lease_us=LEASE_US)).kept == {a.token}
     expiries = {
         rows.uuid(token): at
         for token, at in lab.sql("SELECT token, expires_at FROM holdfast_leases")
@@ -57,7 +57,7 @@ def test_renewing_prolongs_what_is_still_there_and_tells_what_is_not(lab: Lab) -
 def test_a_lease_past_its_time_is_not_lost_while_its_row_is_there(lab: Lab) -> None:
     task = lab.running()
     lab.clock.advance(LEASE + 100)
-    assert lab.run(leases.renew([task.token], lease_us=LEASE_US)) == {task.token}
+    assert lab.run(leases.renew([task.token], lease_us=LEASE_US)).kept == {task.token}
     assert lab.run(leases.recover(crashed)) is None
     lab.clock.advance(LEASE + 100)
     assert lab.complete(task).answer is Answer.LANDED
@@ -189,7 +189,7 @@ def test_a_worker_that_comes_back_finds_its_lease_gone_and_cannot_write(lab: Lab
     task = lab.running()
     lab.clock.advance(LEASE + 1)
     recover(lab)
-    assert lab.run(leases.renew([task.token], lease_us=LEASE_US)) == set()
+    assert lab.run(leases.renew([task.token], lease_us=LEASE_US)).kept == set()
     before = lab.contents()
     assert lab.complete(task) == LOST
     assert lab.end(task, Failed(BOOM)) == LOST

@@ -93,7 +93,8 @@ def test_a_renewal(stage: Stage) -> None:
 
     seen = set()
     for ended in stage.every_order(scene):
-        kept = bool(ended["keeper"])
+        renewed = ended["keeper"]
+        kept = bool(renewed.kept - renewed.held)
         assert kept == (ended["reaper"] is None)
         assert stage.lab.status(ids[0]) is (RUNNING if kept else PENDING)
         assert stage.lab.run(leases.count()) == kept

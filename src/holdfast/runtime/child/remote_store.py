@@ -65,15 +65,26 @@ class RemoteStore:
             return errand.run()
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
-        """Run an operation, made anew after a deadlock or serialisation conflict."""
-        for failed in range(1, tries):
+        """Run an operation, made anew after a deadlock or serialisation conflict.
+
+        The supervisor does not wait for a row that somebody's transaction holds: it says so,
+        and the wait, for as long as the app's `lock_timeout`, is here.
+        """
+        failed = held = 0
+        deadline = time.monotonic() + self._settings.lock_timeout
+        while True:
             try:
                 return self.run(make())
             except StoreUnavailable as error:
-                if not is_conflict(error):
+                if is_conflict(error) and failed < tries - 1:
+                    failed += 1
+                    pause = 0.005 * 2**failed
+                elif error.locked and time.monotonic() < deadline:
+                    held += 1
+                    pause = min(0.05 * 2**held, 1.0)
+                else:
                     raise
-            time.sleep(random.uniform(0.0, 0.005 * 2**failed))
-        return self.run(make())
+            time.sleep(random.uniform(pause / 2 if held else 0.0, pause))
 
     def hint(self, channel: Channel, queues: Sequence[str] = ()) -> None:
         """Wake listeners now. Best effort; never raises."""

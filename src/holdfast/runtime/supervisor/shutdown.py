@@ -3,7 +3,8 @@
     a first SIGTERM or SIGINT   claims nothing more, gives back what has not begun; what runs has
                                 `grace` seconds to end by itself
     after the grace             `resubmit` tasks are interrupted (no retry spent), `stop` tasks end
-                                as STALLED, `continue` tasks are waited for
+                                as STALLED, `continue` tasks are waited for; what cannot be written
+                                because somebody's transaction holds its row is left to its lease
     a second signal             the grace is over now, for `continue` tasks too
     a third signal              children are killed; leases bring the tasks back
 
@@ -72,7 +73,17 @@ class Shutdown:
             self._hurried = hurry
             self._apply_policies(hurry)
         with self._ledger.lock:
-            return self._ledger.is_idle
+            if self._ledger.is_idle:
+                return True
+            left = self._ledger.tokens.total()
+            held_up = (late or hurry) and self._ledger.is_held_up
+        if held_up:
+            log.warning(
+                "stopping although the end of %d task(s) is not written, because other "
+                "transactions hold their rows: they are recovered when their leases end",
+                left,
+            )
+        return held_up
 
     def _begin(self) -> None:
         self._begun_at = monotonic()

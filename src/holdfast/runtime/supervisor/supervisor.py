@@ -39,6 +39,7 @@ from holdfast.runtime.supervisor.duties.finisher import Finisher
 from holdfast.runtime.supervisor.duties.hint_listener import HintListener
 from holdfast.runtime.supervisor.duties.janitor import Janitor
 from holdfast.runtime.supervisor.duties.lease_keeper import LeaseKeeper
+from holdfast.runtime.supervisor.duties.lock_watch import LockWatch
 from holdfast.runtime.supervisor.duties.maintenance import Maintenance
 from holdfast.runtime.supervisor.duties.reporter import Reporter
 from holdfast.runtime.supervisor.duties.request_poller import RequestPoller
@@ -67,7 +68,7 @@ _PROMPT = 1.0
 _LAST_WORDS = 5.0
 _MOST_SHOWN = 10
 _STOP_FIRST = frozenset(
-    {"claimer", "hint_listener", "request_poller", "janitor", "dropper", "reporter"}
+    {"claimer", "hint_listener", "request_poller", "janitor", "dropper", "reporter", "lock_watch"}
 )
 """Duties that no running task needs."""
 
@@ -97,6 +98,7 @@ class Supervisor:
         self.ledger = Ledger(options, manifest.tasks)
         self._outage = Outage(options.gap / 2)
         task_log = TaskLog()
+        lock_watch = LockWatch(store, self.ledger.held_rows)
         self._evidence = EvidenceRecorder(store, self.ledger, self._outage)
         self._hint_listener = HintListener(
             store,
@@ -106,7 +108,11 @@ class Supervisor:
             paused=self._paused,
             ended=self._ended,
         )
-        self._relay = RelayServer(store, follow_endings=self._hint_listener.follow_endings)
+        self._relay = RelayServer(
+            store,
+            follow_endings=self._hint_listener.follow_endings,
+            held_rows=self.ledger.held_rows,
+        )
         self._stack_queries = StackQueries()
         self._remote_hooks = RemoteHooks(self.ledger, manifest.hooks)
         self._message_loop = MessageLoop(
@@ -187,11 +193,13 @@ class Supervisor:
             self._hint_listener,
             self._reporter,
             Janitor(store, options, self._outage),
+            lock_watch,
         ]
         if options.drop_unknown_after is not None:
             known = [known_name(task.name, task.version) for task in manifest.tasks]
             duties.append(Dropper(store, options, self._outage, known=known))
         self._loops = {duty.name: Loop(duty, self._failed) for duty in duties}
+        self.ledger.held_rows.wake = self._loops[lock_watch.name].wake
         self._queues = list(dict.fromkeys(source.queue for source in found))
 
     def run(self) -> int:

@@ -1,12 +1,13 @@
 """What a failure of PostgreSQL means to the caller.
 
-Owns the translation of psycopg's errors into Holdfast's. Four kinds are told apart,
+Owns the translation of psycopg's errors into Holdfast's. Five kinds are told apart,
 because a worker acts differently on each:
 
     answered    the server (or its machine) says that it cannot serve now: nobody else is
                 served either, so nobody can take our leases          StoreUnavailable
     silent      no answer came; others may be served meanwhile        StoreUnavailable(silent)
     conflict    the transaction met another one and was undone        StoreUnavailable
+    locked      a row is held by somebody's open transaction          StoreUnavailable(locked)
     refused     this statement or these settings are wrong for good   StoreError, ConfigError
 
 Where it is not known whether a commit landed, `commit_unknown` says so. No message holds a
@@ -31,8 +32,10 @@ from holdfast.core.errors import (
 from holdfast.core.redaction import redact
 
 _CONFLICTS = frozenset({"40001", "40P01"})
-_TIRED = frozenset({"55P03", "57014"})
-"""Lock timeout and statement timeout: the server ended the wait, and nothing was written."""
+_LOCKED = "55P03"
+"""Lock timeout: the server ended the wait, and nothing was written."""
+_TIRED = "57014"
+"""Statement timeout."""
 _ANSWERS = frozenset({"25006", "25P03", "57P01", "57P02", "57P03", "57P04", "57P05"})
 _ANSWER_CLASSES = ("53", "58")
 _ENDED_IDLE = frozenset({"25P03", "57P05"})
@@ -74,7 +77,9 @@ def translate(
         return _unavailable(message, unknown)
     if state in _CONFLICTS or _slot_taken(error):
         return _unavailable(message, unknown, conflict=True)
-    if state in _TIRED or is_stale_plan(error):
+    if state == _LOCKED:
+        return _unavailable(message, unknown, locked=True)
+    if state == _TIRED or is_stale_plan(error):
         return _unavailable(message, unknown)
     return _refused(state, f"PostgreSQL refused while {doing}: {reason} ({state})")
 
@@ -142,11 +147,18 @@ def may_show(error: psycopg.Error) -> bool:
 
 
 def _unavailable(
-    message: str, unknown: bool, *, silent: bool = False, conflict: bool = False
+    message: str,
+    unknown: bool,
+    *,
+    silent: bool = False,
+    conflict: bool = False,
+    locked: bool = False,
 ) -> StoreUnavailable:
     if unknown:
         message += "; whether the commit landed is not known"
-    return StoreUnavailable(message, commit_unknown=unknown, silent=silent, conflict=conflict)
+    return StoreUnavailable(
+        message, commit_unknown=unknown, silent=silent, conflict=conflict, locked=locked
+    )
 
 
 def _refused(state: str, message: str) -> HoldfastError:

@@ -78,7 +78,7 @@ class PostgresStore:
     def run(self, op: Op[T]) -> T:
         """Run one operation in one transaction of its own."""
         with self._pool.connection(urgent=op.name in _URGENT) as connection:
-            return self._transaction(connection, op.mode).run(op)
+            return self._transaction(connection, op.mode, op.waits).run(op)
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
         """Run an operation, made anew after a deadlock or serialisation conflict."""
@@ -124,8 +124,10 @@ class PostgresStore:
         self._limiter.close()
         self._pool.close()
 
-    def _transaction(self, connection: OwnConnection, mode: Mode) -> Transaction:
-        return Transaction(connection, self._binder, self._limiter, self._opener.begin, mode)
+    def _transaction(
+        self, connection: OwnConnection, mode: Mode, waits: bool = True
+    ) -> Transaction:
+        return Transaction(connection, self._binder, self._limiter, self._opener.begin, mode, waits)
 
     def _notify(self, hints: Sequence[Note]) -> None:
         channels, payloads = zip(*hints, strict=True)

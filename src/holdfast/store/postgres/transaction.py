@@ -31,6 +31,9 @@ from holdfast.store.postgres.value_adapters import NeutralCursor
 
 T = TypeVar("T")
 
+_AT_ONCE = b"; SET LOCAL lock_timeout = 1"
+"""Milliseconds, the least that is not for ever."""
+
 
 class Transaction:
     """The run of one operation."""
@@ -42,11 +45,13 @@ class Transaction:
         limiter: Limiter,
         begin: bytes,
         mode: Mode,
+        waits: bool = True,
     ) -> None:
         self._connection = connection
         self._binder = binder
         self._limiter = limiter
-        self._begin = begin
+        self._begin = begin if waits else begin + _AT_ONCE
+        self._waits = waits
         self._alone = mode is Mode.ALONE
         self._must_begin = mode is Mode.WRITE or (self._alone and connection.pooled)
         self._begun = False
@@ -116,7 +121,8 @@ class Transaction:
         self._begun = self._begun or begin
         self._committing, self._alone = self._alone and not self._begun, False
         connection = self._connection
-        if connection.far and len(queries) + begin > 1:
+        # In a pipeline, what opens the transaction must be a single command.
+        if connection.far and self._waits and len(queries) + begin > 1:
             answers: Sequence[Rows] = self._ask_together(queries, begin)
         else:
             cursor = connection.main

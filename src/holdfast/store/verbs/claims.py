@@ -305,7 +305,20 @@ def release_token(token: bytes, *, queue: str) -> Steps[int]:
     return sum(landing is not LOST for landing in given_back.values())
 
 
+@writes
+def free(keys: Sequence[Key]) -> Steps[set[Key]]:
+    """Which of these tasks nobody's transaction holds at this moment."""
+    return (yield from writable(keys))
+
+
+def writable(keys: Sequence[Key]) -> Steps[set[Key]]:
+    """Which of these tasks can be written now without waiting for another transaction."""
+    found = yield Statement("free_tasks", {"keys": Keys(keys)})
+    return {rows.key(row[0]) for row in found}
+
+
 def lockable(keys: Sequence[Key]) -> Steps[set[Key]]:
-    """Which of these tasks can be ended now without waiting for another transaction."""
+    """Which of these tasks can be ended now without waiting for another transaction: neither they
+    nor what waits for them is held."""
     found = yield Statement("lock", {"keys": Keys(keys)})
     return {rows.key(row[0]) for row in found}

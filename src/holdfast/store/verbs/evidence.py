@@ -6,7 +6,7 @@ token; a batch answers with the keys that it met. None touches a column of an in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from holdfast.store.op import (
     reads,
     writes,
 )
+from holdfast.store.verbs.claims import writable
 
 LONGEST_OUTPUT = 1_048_576
 """Characters of a generator's output that are kept."""
@@ -81,6 +82,21 @@ def write_notes(notes: Sequence[TaskNote]) -> Op[set[Key]]:
     """
     parts = list(apart(notes, attrgetter("key")))
     return Op(_write_notes(parts), Mode.WRITE if len(parts) > 1 else Mode.ALONE, "write_notes")
+
+
+@writes
+def write_free_notes(
+    keys: Sequence[Key], take: Callable[[set[Key]], Sequence[TaskNote]]
+) -> Steps[set[Key]]:
+    """Write the notes of those tasks that nobody else's transaction holds; the keys of the held.
+
+    `take` gives the notes of those that can be written, now that nobody can come in between.
+    """
+    free = yield from writable(keys)
+    notes = take(free) if free else ()
+    if notes:
+        yield from write_notes(notes)
+    return set(keys) - free
 
 
 def _write_notes(parts: Sequence[Sequence[TaskNote]]) -> Steps[set[Key]]:

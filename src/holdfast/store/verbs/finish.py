@@ -174,7 +174,11 @@ def finish(
     *,
     skip_locked: bool = False,
 ) -> Op[dict[Key, Landing]]:
-    """Everything a worker has to write about ended runs, in one transaction."""
+    """Everything a worker has to write about ended runs, in one transaction.
+
+    With `skip_locked`, a task that another transaction holds is BUSY, and so is one of which
+    something that waits for it is held; nothing about it is written.
+    """
     if not endings and extras is NO_EXTRAS:
         return complete(completions, skip_locked=skip_locked, terse=True)
     return Op(_finish(completions, endings, extras, skip_locked), Mode.WRITE, "finish")
@@ -187,15 +191,24 @@ def _finish(
     skip_locked: bool,
 ) -> Steps[dict[Key, Landing]]:
     answers: dict[Key, Landing] = {}
+    notes, logs = extras.notes, extras.logs
+    if skip_locked:
+        keys = [c.key for c in completions] + [e.key for e in endings]
+        free = yield from lockable(keys)
+        answers = {key: BUSY for key in keys if key not in free}
+        completions = [c for c in completions if c.key in free]
+        endings = [e for e in endings if e.key in free]
+        notes = [note for note in notes if note.key not in answers]
+        logs = [part for part in logs if part.key not in answers]
     # First what is fenced by the claims that are about to end.
-    if extras.notes:
-        yield from evidence.write_notes(extras.notes)
-    if extras.logs:
-        yield from evidence.append_logs(extras.logs)
+    if notes:
+        yield from evidence.write_notes(notes)
+    if logs:
+        yield from evidence.append_logs(logs)
     if completions:
-        answers |= yield from _complete(completions, skip_locked, terse=True)
+        answers |= yield from _complete(completions, False, terse=True)
     if endings:
-        answers |= yield from end_steps(endings, skip_locked)
+        answers |= yield from end_steps(endings)
     if extras.tallies:
         yield from stats.add(extras.tallies)
     return answers

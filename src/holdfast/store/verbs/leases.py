@@ -86,11 +86,21 @@ class Recovery:
     """Tasks that could not be locked or decided; they stay in the lease row."""
 
 
+class Renewed(NamedTuple):
+    """Which leases are still ours."""
+
+    kept: set[bytes]
+    held: set[bytes]
+    """Of those, the ones that somebody's transaction holds, so that they were not prolonged.
+    Nobody else can take them meanwhile."""
+
+
 @alone
-def renew(tokens: Sequence[bytes], *, lease_us: int) -> Steps[set[bytes]]:
-    """Prolong these leases; the ones that are still ours."""
+def renew(tokens: Sequence[bytes], *, lease_us: int) -> Steps[Renewed]:
+    """Prolong these leases; waits for nobody."""
     found = yield Statement("renew", {"tokens": Uuids(tokens), "lease_us": lease_us})
-    return {rows.uuid(row[0]) for row in found}
+    answers = {rows.uuid(token): bool(renewed) for token, renewed in found}
+    return Renewed(set(answers), {token for token, renewed in answers.items() if not renewed})
 
 
 @reads
@@ -188,34 +198,48 @@ def recover(
     )
 
 
+class GivenUp(NamedTuple):
+    """What one `give_up` did."""
+
+    back: list[Key]
+    held: dict[Key, bytes]
+    """Tasks (and their ids) that somebody's transaction holds: ours still, to be tried again."""
+
+
 @writes
 def give_up(
     token: bytes, interrupted: Change, *, keys: Sequence[Key] | None = None
-) -> Steps[list[Key]]:
+) -> Steps[GivenUp]:
     """Give back tasks of an own lease whose claim or start got no answer.
 
     Whatever of it landed is undone at no cost: CLAIMED is released, RUNNING is interrupted
-    (nothing was handed to a child). Without `keys`, the whole lease goes. Returns the tasks
-    that were given back.
+    (nothing was handed to a child). Without `keys`, the whole lease goes.
     """
     lease = yield Statement("lease_keys", {"token": token})
     if not lease:
-        return []
+        return GivenUp([], {})
     wanted = rows.keys(lease[0][1]) if keys is None else list(keys)
     leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(wanted)})
-    holds = [Hold(rows.key(row[0]), token) for row in leased if row[2] == TaskStatus.CLAIMED]
+    held = {rows.key(row[0]): rows.uuid(row[1]) for row in leased if not row[14]}
+    ours = [row for row in leased if row[14]]
+    holds = [Hold(rows.key(row[0]), token) for row in ours if row[2] == TaskStatus.CLAIMED]
+    running = {rows.key(row[0]): row for row in ours if row[2] == TaskStatus.RUNNING}
+    if running:
+        # What waits for such a task may be held, too.
+        free = yield from lockable(list(running))
+        held |= {key: rows.uuid(row[1]) for key, row in running.items() if key not in free}
     endings = [
-        Ending(rows.key(row[0]), token, interrupted, pid=row[9], worker_id=row[10])
-        for row in leased
-        if row[2] == TaskStatus.RUNNING
+        Ending(key, token, interrupted, pid=row[9], worker_id=row[10])
+        for key, row in running.items()
+        if key not in held
     ]
     if holds:
-        yield from release(holds, queues={row[13] for row in leased})
+        yield from release(holds, queues={row[13] for row in ours})
     if endings:
         yield from end_steps(endings)
-    if keys is None:
+    if keys is None and not held:
         yield Statement("clean_leases", {"tokens": Uuids([token])})
-    return [hold.key for hold in holds] + [ending.key for ending in endings]
+    return GivenUp([hold.key for hold in holds] + [ending.key for ending in endings], held)
 
 
 class Audited(NamedTuple):

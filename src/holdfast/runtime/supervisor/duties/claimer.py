@@ -37,6 +37,7 @@ from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import QueueSource
 from holdfast.runtime.supervisor.state.source_list import SourceList
 from holdfast.runtime.supervisor.state.unknown_commits import UnknownCommits
+from holdfast.store.op import Key, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import claims
 from holdfast.store.verbs.claims import Begin, Child, Hold, Request, Turn
@@ -131,6 +132,7 @@ class Claimer:
     def _until_poll(self) -> float:
         due = min(self._poll_at, self._ask_not_before) if self._asked_for else self._poll_at
         wait = max(0.0, due - monotonic())
+        wait = min(wait, self._unknown_commits.until_due)
         return min(wait, 0.2) if self._ledger.held else wait
 
     def _is_time_to_poll(self, now: float) -> bool:
@@ -312,6 +314,10 @@ class Claimer:
         with self._ledger.lock:
             self._ledger.put_back(at_once)
             tasks = self._ledger.put_back(plan.begins)
+        if error.locked:
+            self._held_up(tasks)
+            return
+        with self._ledger.lock:
             if not error.commit_unknown:
                 self._ledger.hold(tasks)
         if error.commit_unknown:
@@ -319,6 +325,24 @@ class Claimer:
             if plan.request is not None:
                 self._unknown_commits.of_claim(plan.request.token)
         self._outage.wait()
+
+    def _held_up(self, tasks: Sequence[ClaimedTask]) -> None:
+        """Somebody holds one of the rows that were to be started: go on without it.
+
+        It goes back to its queue as soon as it is free; he may be ending it, after all.
+        """
+        free: set[Key] = set()
+        try:
+            if tasks:
+                free = self._store.run(at_once(claims.free([task.key for task in tasks])))
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+        with self._ledger.lock:
+            self._ledger.hold_again([task for task in tasks if task.key in free])
+        self._unknown_commits.of_tasks(task for task in tasks if task.key not in free)
+        if len(free) == len(tasks):
+            # It has come free, or it is nothing of ours: a little patience.
+            self._outage.wait()
 
     def _release_stale(self) -> None:
         with self._ledger.lock:

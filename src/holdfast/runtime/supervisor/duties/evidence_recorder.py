@@ -3,12 +3,16 @@
 Owns what has been heard and not yet stored. While a task runs, its notes and the head of its
 output are written a few times a second; what is left when it ends is written with its end,
 in the same transaction. None of it is worth an outcome: what the store refuses is dropped.
+
+A row that somebody's transaction holds (the task's own, perhaps, before it commits) is not waited
+for: its notes stay here and gather, and those of others are written.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
@@ -20,7 +24,9 @@ from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle
 from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.task_log import named
 from holdfast.runtime.wire.messages import Note
+from holdfast.store.op import Key
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import evidence
 from holdfast.store.verbs.evidence import LogPart, TaskNote
@@ -40,18 +46,20 @@ class Record:
     output_log: OutputLog = field(default_factory=OutputLog)
     note: TaskNote | None = None
 
-    def take(self, *, all_of_it: bool) -> tuple[TaskNote | None, LogPart | None]:
-        """What can be written now; each piece once."""
+    def take_note(self) -> TaskNote | None:
+        """What it said about itself; each thing once."""
         note, self.note = self.note, None
+        return note
+
+    def take_part(self, *, all_of_it: bool) -> LogPart | None:
+        """What it printed; each piece once."""
         data = self.output_log.rest() if all_of_it else self.output_log.live()
-        part: LogPart | None = None
-        if data:
-            task = self.assignment.task
-            part = LogPart(
-                task.key, task.token, self.assignment.attempt, self.output_log.parts, data
-            )
-            self.output_log.parts += 1
-        return note, part
+        if not data:
+            return None
+        task = self.assignment.task
+        part = LogPart(task.key, task.token, self.assignment.attempt, self.output_log.parts, data)
+        self.output_log.parts += 1
+        return part
 
 
 class EvidenceRecorder:
@@ -67,6 +75,8 @@ class EvidenceRecorder:
         self._records: dict[int, Record] = {}
         self._splitters: dict[int, Splitter] = {}
         self._stray = StrayOutput()
+        self._held: set[Key] = set()
+        """Tasks that somebody held when their notes were last to be written."""
 
     # --- what is heard (message loop) -------------------------------------------------------
 
@@ -122,31 +132,48 @@ class EvidenceRecorder:
             return None, None
         with self._lock:
             record = self._records.pop(assignment.slot)
-            return record.take(all_of_it=True)
+            return record.take_note(), record.take_part(all_of_it=True)
 
     def tick(self) -> float:
         """Write what running tasks have said since the last time."""
         if self._outage.is_on:
             return _EVERY * 5
         with self._lock:
-            some = [
-                record
-                for record in self._records.values()
-                if record.note is not None or record.output_log.is_waiting
-            ][:_MOST_TASKS]
-            taken = [record.take(all_of_it=False) for record in some if record.assignment.started]
-        notes = [note for note, _ in taken if note is not None]
-        parts = [part for _, part in taken if part is not None]
+            started = [record for record in self._records.values() if record.assignment.started]
+            noted = [record for record in started if record.note is not None]
+            # Those that were held come last: they must not keep others from being written.
+            noted.sort(key=lambda record: record.assignment.task.key in self._held)
+            noted = noted[:_MOST_TASKS]
+            printed = [record for record in started if record.output_log.is_waiting][:_MOST_TASKS]
+            parts = [record.take_part(all_of_it=False) for record in printed]
         try:
-            if notes:
-                self._store.run(evidence.write_notes(notes))
-            if parts:
-                self._store.run(evidence.append_logs(parts))
+            if noted:
+                self._write_notes([record.assignment for record in noted])
+            if printed:
+                self._store.run(evidence.append_logs([part for part in parts if part is not None]))
         except StoreUnavailable as error:
             self._outage.noted(error)
         except StoreError as error:
-            log.error("notes of %d task(s) were refused and are dropped: %s", len(taken), error)
+            count = len(noted) + len(printed)
+            log.error("notes of %d task(s) were refused and are dropped: %s", count, error)
         return _EVERY
+
+    def _write_notes(self, runs: Sequence[Assignment]) -> None:
+        by_key = {run.task.key: run.task for run in runs}
+
+        def take(free: set[Key]) -> list[TaskNote]:
+            with self._lock:
+                some = [self._records.get(run.slot) for run in runs if run.task.key in free]
+                notes = [record.take_note() for record in some if record is not None]
+            return [note for note in notes if note is not None]
+
+        held = self._held = self._store.run(evidence.write_free_notes(list(by_key), take))
+        for key in held:
+            task = by_key[key]
+            label = f"the row of {named(task)}, whose progress is to be noted,"
+            self._ledger.held_rows.held("task", task.id, label)
+        met = (task.id for key, task in by_key.items() if key not in held)
+        self._ledger.held_rows.free("task", met)
 
 
 def _blank(assignment: Assignment) -> TaskNote:

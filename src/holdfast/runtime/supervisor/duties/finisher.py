@@ -7,6 +7,9 @@ It takes whatever has gathered while its last commit ran: no timer, so one task 
 delayed, and batches form by themselves under load. A row that the store refuses fails
 alone: the batch is halved until it is found. While the store is away outcomes stay here.
 
+A row that somebody's transaction holds delays no other: the batch is written without it, and it
+is set aside and tried again, without waiting for it, until it can be written.
+
 Failure: a commit whose answer was lost is repeated; rows that are then lost but have an
 attempt row with our token had landed the first time.
 """
@@ -33,7 +36,7 @@ from holdfast.runtime.supervisor.state.assignment import Finished
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import TaskLog, named
-from holdfast.store.op import Key, apart
+from holdfast.store.op import Key, Op, apart, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import finish, inspect
 from holdfast.store.verbs.finish import NO_EXTRAS, Completion, Ending, Extras
@@ -48,6 +51,9 @@ _ROLLED_BACK = TaskError.ours(
     "the task called complete_in and returned, but its transaction was not committed",
 )
 _TALLY_EVERY = 1.0
+_TALLY_LATER = 10.0
+"""When somebody may be holding our counters."""
+_MOST_HALVINGS = 4
 _COUNTED_AS: dict[TaskStatus | None, str] = {
     None: "completed",
     TaskStatus.COMPLETED: "completed",
@@ -89,16 +95,18 @@ class Finisher:
         """Called when a task was put off to a later time, which may be a soon one."""
         self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         """What `Tally` counts, of each queue and task name."""
-        self._tallied_at = monotonic()
+        self._tally_at = monotonic() + _TALLY_EVERY
         self._unsure = False
 
     def tick(self) -> float:
         """Wait for ended runs, then write all there are."""
         with self._ledger.lock:
             self._ledger.writing = ()
+            aside = self._ledger.aside
             if not self._ledger.finished:
-                self._ledger.outcomes.wait(_TALLY_EVERY)
+                self._ledger.outcomes.wait(min(_TALLY_EVERY, aside.until_due))
             batch = list(islice(self._ledger.finished, MOST))
+            again = aside.due() if aside else []
             # New claims may go ahead while this is being written.
             for _ in batch:
                 self._ledger.finished.popleft()
@@ -110,31 +118,40 @@ class Finisher:
             # answers for each task, so it cannot answer for both.
             for part in apart(batch, _KEY):
                 self._write(part)
-        elif self._counts and monotonic() - self._tallied_at >= _TALLY_EVERY:
+        elif self._counts and monotonic() >= self._tally_at:
             self._write([])
+        for part in apart(again, _KEY):
+            self._write(part, waits=False)
         self._task_log.flush()
         return 0.0
 
-    def _write(self, batch: list[Finished], *, skip_locked: bool = False) -> None:
+    def _write(self, batch: list[Finished], *, waits: bool = True, halvings: int = 0) -> None:
         completions, endings = self._decide(batch)
-        extras = self._extras(batch)
+        extras = self._extras(batch, tallies=waits)
+
+        def make() -> Op[dict[Key, Landing]]:
+            if waits:
+                return finish.finish(completions, endings, extras)
+            return at_once(finish.finish(completions, endings, extras, skip_locked=True))
+
         try:
-            answers = self._store.attempt(
-                lambda: finish.finish(completions, endings, extras, skip_locked=skip_locked)
-            )
+            answers = self._store.attempt(make)
             if self._unsure:
                 answers = self._look_again(batch, answers)
         except StoreUnavailable as error:
-            self._away(batch, error)
+            if error.locked:
+                self._held_up(batch, extras, waits, halvings)
+            else:
+                self._away(batch, error)
             return
         except StoreError as error:
-            self._refused(batch, error)
+            self._refused(batch, error, waits)
             return
         self._outage.over()
         self._unsure = False
         if extras.tallies:
             self._counts.clear()
-            self._tallied_at = monotonic()
+            self._tally_at = monotonic() + _TALLY_EVERY
         self._settle(batch, answers)
         if endings or self._task_log.says_completions:
             self._tell(batch, endings, answers)
@@ -260,29 +277,64 @@ class Finisher:
         with self._ledger.lock:
             self._ledger.forget(ended)
             self._ledger.came_back |= {queue for queue, _, status in runs if status is _PENDING}
-            self._ledger.finished.extend(busy)
+            if self._ledger.aside:
+                for task in ended:
+                    self._ledger.aside.settled((task.key, task.token))
             self._ledger.work.notify()
+        self._set_aside(busy)
+        self._ledger.held_rows.free("task", (task.id for task in ended))
         for (queue, name, status), took in runs.items():
             counts = self._counts[queue, name]
             counts[_COUNTED_AS.get(status, "other")] += len(took)
             self._task_log.counted(_COUNTED_AS.get(status, "other"), len(took))
             counts["run_us"] += sum(took)
 
-    def _extras(self, batch: Sequence[Finished]) -> Extras:
+    def _held_up(self, batch: list[Finished], extras: Extras, waits: bool, halvings: int) -> None:
+        """Somebody holds one of the rows: write the others."""
+        if extras.tallies:
+            self._tally_at = monotonic() + _TALLY_LATER
+        if waits:
+            if batch:
+                self._write(batch, waits=False)
+        elif len(batch) > 1 and halvings < _MOST_HALVINGS:
+            # Not a task of the batch is held, which would have been skipped, but something further
+            # away that one of them has to write.
+            middle = len(batch) // 2
+            self._write(batch[:middle], waits=False, halvings=halvings + 1)
+            self._write(batch[middle:], waits=False, halvings=halvings + 1)
+        else:
+            self._set_aside(batch)
+
+    def _set_aside(self, batch: Sequence[Finished]) -> None:
+        if not batch:
+            return
+        with self._ledger.lock:
+            for done in batch:
+                task = done.assignment.task
+                self._ledger.aside.add((task.key, task.token), done)
+        for done in batch:
+            task = done.assignment.task
+            label = f"the row of {named(task)}, which has ended,"
+            self._ledger.held_rows.held("task", task.id, label)
+
+    def _extras(self, batch: Sequence[Finished], *, tallies: bool) -> Extras:
         notes = [done.note for done in batch if done.note is not None]
         logs = [done.printed for done in batch if done.printed is not None]
-        due = monotonic() - self._tallied_at >= _TALLY_EVERY
-        tallies = [
+        due = tallies and monotonic() >= self._tally_at
+        counted = [
             Tally(self._worker_id, queue, name, **counts)
             for (queue, name), counts in (self._counts.items() if due else ())
         ]
-        return Extras(notes, logs, tallies) if notes or logs or tallies else NO_EXTRAS
+        return Extras(notes, logs, counted) if notes or logs or counted else NO_EXTRAS
 
     def _away(self, batch: Sequence[Finished], error: StoreUnavailable) -> None:
         """Keep the outcomes and try again; the keeper decides when that has no sense any more."""
         self._outage.noted(error)
         self._unsure = self._unsure or error.commit_unknown
         with self._ledger.lock:
+            for done in batch:
+                task = done.assignment.task
+                self._ledger.aside.settled((task.key, task.token))
             self._ledger.finished.extendleft(reversed(batch))
         self._outage.wait()
 
@@ -302,23 +354,26 @@ class Finisher:
             **{key: Landing(Answer.LANDED) for key, _ in landed},
         }
 
-    def _refused(self, batch: list[Finished], error: StoreError) -> None:
+    def _refused(self, batch: list[Finished], error: StoreError, waits: bool) -> None:
         """Find the row that the store refuses, and let it alone fail."""
         if not batch:
             self._counts.clear()
             log.error("statistics were refused and are dropped: %s", error)
         elif len(batch) > 1:
             middle = len(batch) // 2
-            self._write(batch[:middle])
-            self._write(batch[middle:])
+            self._write(batch[:middle], waits=waits)
+            self._write(batch[middle:], waits=waits)
         elif isinstance(batch[0].outcome, Failed):
             done = batch[0]
             log.error("%s: its end cannot be written: %s", named(done.assignment.task), error)
+            task = done.assignment.task
             with self._ledger.lock:
-                self._ledger.forget([done.assignment.task])
+                self._ledger.aside.settled((task.key, task.token))
+                self._ledger.forget([task])
         else:
             done = batch[0]
             reason = TaskError.ours(
                 ErrorCode.RESULT_NOT_SERIALISABLE, f"the store refused the result: {error}"
             )
-            self._write([Finished(done.assignment, Failed(reason), done.usage, done.run_us)])
+            failed = Finished(done.assignment, Failed(reason), done.usage, done.run_us)
+            self._write([failed], waits=waits)

@@ -5,7 +5,9 @@ code of ours runs on under a lease that somebody else may have taken.
 
 It has its own thread, so nothing that happens elsewhere delays a renewal. Every third of a
 lease it renews all tokens in one statement; a token that is not returned is lost: its code
-is stopped and its outcomes are discarded.
+is stopped and its outcomes are discarded. A lease row that somebody's transaction holds can be
+renewed by nobody and taken by nobody: it is tried again at every tick, so that it is renewed
+as soon as it is free (reapers leave it alone for a while then, see `maintenance`).
 
 When the store cannot be asked, two cases differ (see `outage`). The server answers that it
 cannot serve: nobody can take our leases; code goes on until `outage_grace` has passed.
@@ -26,7 +28,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.ledger import Ledger
-from holdfast.store.op import Key
+from holdfast.store.op import Key, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import leases
 
@@ -71,6 +73,8 @@ class LeaseKeeper:
         self._given_up = False
         self._asking_since: float | None = None
         self._strange: dict[bytes, list[Key]] = {}
+        self._held: set[bytes] = set()
+        """Leases that could not be renewed because somebody holds their rows."""
 
     def tick(self) -> float:
         """Renew, clean, or watch the time that is left."""
@@ -79,6 +83,8 @@ class LeaseKeeper:
             tokens = list(self._ledger.tokens)
         if now >= self._renew_at or self._outage.is_on:
             self._renew(tokens, now)
+        elif self._held:
+            self._renew_held(set(tokens))
         if now >= self._clean_at and not self._outage.is_on:
             self._clean()
             self._clean_at = now + _CLEAN_EVERY
@@ -87,7 +93,7 @@ class LeaseKeeper:
     def _renew(self, tokens: list[bytes], now: float) -> None:
         self._asking_since = now
         try:
-            kept = self._store.run(leases.renew(tokens, lease_us=self._ledger.options.lease_us))
+            kept, held = self._ask(tokens)
             strangers = self._store.run(leases.covered(list(kept))) if kept else {}
         except StoreUnavailable as error:
             self._outage.noted(error)
@@ -98,8 +104,29 @@ class LeaseKeeper:
         self._renewed_at = now
         self._renew_at = now + self._lease / 3
         self._given_up = False
+        self._noted_held(tokens, held)
         self._drop(set(tokens) - kept)
         self._disown(strangers)
+
+    def _ask(self, tokens: list[bytes]) -> leases.Renewed:
+        return self._store.run(leases.renew(tokens, lease_us=self._ledger.options.lease_us))
+
+    def _renew_held(self, tokens: set[bytes]) -> None:
+        """Try those again that somebody held; the others have time."""
+        asked = list(self._held & tokens)
+        try:
+            kept, held = self._ask(asked)
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+            return
+        self._noted_held(asked, held)
+        self._drop(set(asked) - kept)
+
+    def _noted_held(self, asked: list[bytes], held: set[bytes]) -> None:
+        self._held = held
+        self._ledger.held_rows.free("lease", set(asked) - held)
+        for token in held:
+            self._ledger.held_rows.held("lease", token, f"the lease {token.hex()} of this worker")
 
     def _disown(self, covered: dict[bytes, list[Key]]) -> None:
         """Give back what carries a token of ours and is not known here.
@@ -117,7 +144,7 @@ class LeaseKeeper:
                 continue
             log.warning("%d task(s) are ours but unknown here; they are given back", len(unknown))
             try:
-                self._store.run(leases.give_up(token, INTERRUPTED, keys=unknown))
+                self._store.run(at_once(leases.give_up(token, INTERRUPTED, keys=unknown)))
             except StoreUnavailable as error:
                 self._outage.noted(error)
         self._strange = {t: keys for t, keys in self._strange.items() if t in covered and keys}

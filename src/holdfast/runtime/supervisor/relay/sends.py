@@ -4,26 +4,34 @@ Owns the merging of `submit` statements that stand alone. Whoever sends while a 
 goes into the next one, so a lone send is not delayed and many share their commits. Each
 child gets the rows of its own submissions, as if it had been alone. If the store refuses a
 batch, each send is tried by itself: nobody fails for a neighbour's sake.
+
+Nor does anybody wait for a neighbour's sake. A unique key that somebody's open transaction is
+taking holds up its batch once; then the others are committed without it, and whoever wants that
+key is told so and asks again. For a while such a key is tried apart and without waiting.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.core.errors import StoreUnavailable
+from holdfast.runtime.supervisor.state.held_rows import HeldRows
 from holdfast.runtime.wire.messages import Answer
 from holdfast.store import rows
-from holdfast.store.op import Hint, Mode, Op, Row, Rows, Statement, Steps, Table
+from holdfast.store.op import Hint, Mode, Op, Row, Rows, Statement, Steps, Table, at_once
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
     from holdfast.runtime.supervisor.relay.server import Asker
 
 MOST_ROWS: Final = 2_000
+_HELD_FOR: Final = 3.0
+"""Seconds for which a unique key that was held is tried apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +45,17 @@ class _Send:
 class RelaySends:
     """`add` returns at once; a thread of this object's own commits."""
 
-    def __init__(self, store: Store, *, answer_of: Callable[[int, Exception], Answer]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        answer_of: Callable[[int, Exception], Answer],
+        held_rows: HeldRows | None = None,
+    ) -> None:
         self._store = store
+        self._held_rows = held_rows or HeldRows()
+        self._held: dict[str, float] = {}
+        """Unique slots that somebody's transaction was taking, and when (monotonic)."""
         self._answer_of = answer_of
         self._changed = threading.Condition()
         self._waiting: deque[_Send] = deque()
@@ -83,23 +100,67 @@ class RelaySends:
         return batch
 
     def _commit(self, batch: Sequence[_Send]) -> None:
+        held: list[_Send] = []
+        if self._held:
+            since = monotonic() - _HELD_FOR
+            self._held = {slot: at for slot, at in self._held.items() if at > since}
+            held = [send for send in batch if any(slot in self._held for slot in _slots(send))]
+            batch = [send for send in batch if send not in held]
+        if batch:
+            self._try(batch)
+        for send in held:
+            self._try([send], waits=False)
+
+    def _try(self, batch: Sequence[_Send], *, waits: bool = True) -> None:
+        def make() -> Op[Rows]:
+            op: Op[Rows] = Op(_just(_merged(batch)), Mode.ALONE, "submit")
+            return op if waits else at_once(op)
+
         try:
-            created: Rows = self._store.attempt(
-                lambda: Op(_just(_merged(batch)), Mode.ALONE, "submit")
-            )
+            created: Rows = self._store.attempt(make)
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
-            if len(batch) == 1 or isinstance(error, StoreUnavailable):
+            if isinstance(error, StoreUnavailable) and error.locked and waits:
+                self._held_up(batch)
+            elif len(batch) == 1 or isinstance(error, StoreUnavailable):
+                self._note_held(batch, error)
                 for send in batch:
                     send.asker.say(self._answer_of(send.ticket, error))
             else:
                 for send in batch:
-                    self._commit([send])
+                    self._try([send], waits=waits)
             return
+        if not waits:
+            keys = [slot.encode() for send in batch for slot in _slots(send)]
+            self._held_rows.free("unique key", keys)
         # The same id in two sends was created by one of them; the other finds it.
         by_id = {rows.uuid(row[0]): row for row in created}
         for send in batch:
             mine = [by_id.pop(id) for id in _ids(send) if id in by_id]
             send.asker.say(Answer(send.ticket, mine))
+
+    def _held_up(self, batch: Sequence[_Send]) -> None:
+        """Somebody's transaction is taking a unique key that one of these wants."""
+        plain = [send for send in batch if not any(_slots(send))]
+        if plain:
+            self._try(plain, waits=len(plain) < len(batch))
+        for send in batch:
+            if send not in plain:
+                self._try([send], waits=False)
+
+    def _note_held(self, batch: Sequence[_Send], error: Exception) -> None:
+        if not isinstance(error, StoreUnavailable) or not error.locked:
+            return
+        for send in batch:
+            for slot in _slots(send):
+                self._held[slot] = monotonic()
+                label = f"the unique key {slot!r}, which a task wants to send under,"
+                self._held_rows.held("unique key", slot.encode(), label)
+
+
+def _slots(send: _Send) -> Iterator[str]:
+    """The unique slots that a send wants to take."""
+    place = list(send.table.columns).index("unique_slot")
+    return (row[place] for row in send.table.rows if row[place] is not None)
 
 
 def _ids(send: _Send) -> list[bytes]:

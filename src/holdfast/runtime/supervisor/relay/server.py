@@ -20,6 +20,7 @@ from typing import Any, Final, Protocol
 
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.runtime.supervisor.relay.sends import RelaySends
+from holdfast.runtime.supervisor.state.held_rows import HeldRows
 from holdfast.runtime.wire.messages import Answer, Ask, Listen, Message, Rang
 from holdfast.runtime.wire.relay_codec import Asked, decode_asked, refusal
 from holdfast.store.op import Channel, Mode, Op, Statement, Steps
@@ -52,11 +53,12 @@ class RelayServer:
         follow_endings: Callable[[bool], None],
         threads: int = THREADS,
         patience: float = PATIENCE,
+        held_rows: HeldRows | None = None,
     ) -> None:
         self._store = store
         self._patience = patience
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="holdfast-relay")
-        self._sends = RelaySends(store, answer_of=self._failed)
+        self._sends = RelaySends(store, answer_of=self._failed, held_rows=held_rows)
         self._open: dict[tuple[Asker, int], SimpleQueue[Ask | None]] = {}
         self._waiting = _Waiting(follow_endings)
 

@@ -28,7 +28,9 @@ from holdfast.runtime.options import MAX_BATCH, WorkerOptions
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.costs import LEAST_US, SHORT_US, WINDOW_US, Costs, Mix
+from holdfast.runtime.supervisor.state.held_rows import HeldRows
 from holdfast.runtime.supervisor.state.placement import Placement
+from holdfast.runtime.supervisor.state.set_aside import SetAside
 from holdfast.runtime.supervisor.task_log import named
 from holdfast.runtime.wire.messages import KINDS, Kind, KnownTask
 from holdfast.store.op import Key
@@ -66,6 +68,12 @@ class Ledger:
         self.assignments: dict[int, Assignment] = {}
         self.held: deque[tuple[ClaimedTask, float]] = deque()
         self.finished: deque[Finished] = deque()
+        self.aside: SetAside[Finished] = SetAside()
+        """Ended runs whose rows somebody holds."""
+        self.held_rows = HeldRows()
+        """What to say about rows that others hold; has a lock of its own."""
+        self.held_back = 0
+        """Claimed tasks that are to go back, and whose rows somebody holds."""
         self.writing: Sequence[Finished] = ()
         """Ended runs that the finisher is writing at this moment."""
         self.tokens: Counter[bytes] = Counter()
@@ -111,6 +119,11 @@ class Ledger:
         """Keep claimed tasks until a child has room."""
         now = monotonic()
         self.held.extend([(task, now) for task in tasks])
+
+    def hold_again(self, tasks: Sequence[ClaimedTask]) -> None:
+        """These were held before, and could not be started: they come first."""
+        now = monotonic()
+        self.held.extendleft([(task, now) for task in reversed(tasks)])
 
     def fit(self, tasks: Iterable[ClaimedTask]) -> tuple[list[Assignment], list[ClaimedTask]]:
         """Give tasks to children that have room, in order; the given, and the rest."""
@@ -361,7 +374,8 @@ class Ledger:
         """The keys of every task that is ours and that we know of."""
         keys = {task.key for task, _ in self.held}
         keys |= {assignment.task.key for assignment in self.assignments.values()}
-        return keys | {done.assignment.task.key for done in (*self.finished, *self.writing)}
+        ended = (*self.finished, *self.writing, *self.aside)
+        return keys | {done.assignment.task.key for done in ended}
 
     # --- questions -------------------------------------------------------------------------
 
@@ -381,6 +395,12 @@ class Ledger:
     def is_idle(self) -> bool:
         """Whether nothing is in hand, nothing waits to be written, and nothing is being claimed."""
         return not (self.claiming or self.held or self.assignments or self.finished or self.tokens)
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether all that is left in hand has rows that somebody's transaction holds."""
+        busy = self.claiming or self.held or self.assignments or self.finished or self.writing
+        return not busy and self.tokens.total() == len(self.aside) + self.held_back > 0
 
     def counts(self) -> tuple[int, int]:
         """How many tasks run (or may), and how many are claimed only."""

@@ -1,13 +1,16 @@
-"""Unknown commits: claims and starts whose commit was not answered.
+"""What has to be given back: claims and starts whose commit was not answered, and claimed tasks
+whose rows somebody holds.
 
 Invariant: whoever does not know settles that before anything else; until then these tasks are ours
-and nobody touches them. What may have landed unseen is given back at no cost.
+and nobody touches them. What may have landed unseen is given back at no cost. A task whose row is
+held by somebody's transaction is set aside and tried again; the rest does not wait for it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.lifecycle import Verb
@@ -16,10 +19,20 @@ from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.state.set_aside import SetAside
+from holdfast.runtime.supervisor.task_log import named
+from holdfast.store.op import Key, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import leases
 
 _INTERRUPTED = Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    token: bytes
+    tasks: Sequence[ClaimedTask] | None
+    """None: whatever the claim took."""
 
 
 class UnknownCommits:
@@ -29,33 +42,62 @@ class UnknownCommits:
         self._store = store
         self._ledger = ledger
         self._outage = outage
-        self._open: list[tuple[bytes, Sequence[ClaimedTask] | None]] = []
+        self._open: list[_Open] = []
+        self._aside: SetAside[_Open] = SetAside()
 
     def of_claim(self, token: bytes) -> None:
         """Whether this claim took anything is not known."""
-        self._open.append((token, None))
+        self._open.append(_Open(token, None))
 
     def of_tasks(self, tasks: Iterable[ClaimedTask]) -> None:
-        """What became of these tasks, which were ours, is not known."""
+        """What became of these tasks, which were ours, is not known; or they are to go back."""
         by_token: dict[bytes, list[ClaimedTask]] = defaultdict(list)
         for task in tasks:
             by_token[task.token].append(task)
-        self._open += by_token.items()
+        self._open += [_Open(token, some) for token, some in by_token.items()]
+
+    @property
+    def until_due(self) -> float:
+        """Seconds until something held is to be tried again."""
+        return self._aside.until_due
 
     def settle(self) -> bool:
         """Give back what may have landed unseen; False while the store cannot be asked."""
+        if self._aside:
+            self._open += self._aside.due()
         while self._open:
-            token, tasks = self._open[-1]
-            keys = None if tasks is None else [task.key for task in tasks]
+            one = self._open[-1]
+            keys = None if one.tasks is None else [task.key for task in one.tasks]
+            held: Collection[Key] | None = None
             try:
-                self._store.run(leases.give_up(token, _INTERRUPTED, keys=keys))
+                done = self._store.run(at_once(leases.give_up(one.token, _INTERRUPTED, keys=keys)))
+                held = done.held
             except StoreUnavailable as error:
                 self._outage.noted(error)
-                self._outage.wait()
-                return False
+                if not error.locked:
+                    self._outage.wait()
+                    return False
+                # Something that one of them has to write, further away.
+                held = keys
             self._outage.over()
             self._open.pop()
-            if tasks is not None:
-                with self._ledger.lock:
-                    self._ledger.forget(tasks)
+            self._settled(one, held)
         return True
+
+    def _settled(self, one: _Open, held: Collection[Key] | None) -> None:
+        """Forget what was given back, and set aside what somebody holds."""
+        given_back: list[ClaimedTask] = []
+        if one.tasks is not None and held is not None:
+            given_back = [task for task in one.tasks if task.key not in held]
+            one.tasks = [task for task in one.tasks if task.key in held]
+        if held or held is None:
+            self._aside.add(one, one)
+        else:
+            self._aside.settled(one)
+        with self._ledger.lock:
+            self._ledger.forget(given_back)
+            self._ledger.held_back = sum(len(other.tasks or ()) for other in self._aside)
+        self._ledger.held_rows.free("task", (task.id for task in given_back))
+        for task in one.tasks or ():
+            label = f"the row of {named(task)}, which is to go back,"
+            self._ledger.held_rows.held("task", task.id, label)

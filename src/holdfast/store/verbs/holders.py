@@ -1,0 +1,50 @@
+"""Who holds a row: the transaction of somebody else that keeps ours from being written.
+
+Owns the question, for the log. Nothing is decided by the answer: it may be outdated when it
+arrives, and what it shows of other users' sessions depends on our rights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from holdfast.store import rows
+from holdfast.store.op import Statement, Steps, Uuids, reads
+
+
+class Holder(NamedTuple):
+    """A transaction that has not ended."""
+
+    pid: int | None
+    """The server's process that runs it; None for a prepared transaction."""
+    gid: str | None
+    """The name of a prepared transaction."""
+    user: str | None
+    application: str | None
+    state: str | None
+    since: int | None
+    """When it began."""
+
+
+class Holders(NamedTuple):
+    """Who holds what."""
+
+    by_row: dict[bytes, Holder]
+    """By the id of a task, or the token of a lease."""
+    suspected: list[Holder]
+    """Open transactions that have written or locked tasks, the oldest first."""
+
+
+@reads
+def holders(ids: Sequence[bytes], tokens: Sequence[bytes] = ()) -> Steps[Holders]:
+    """Who holds the rows of these tasks and leases right now, as far as it can be seen."""
+    found = yield Statement("holders", {"ids": Uuids(ids), "tokens": Uuids(tokens)})
+    answer = Holders({}, [])
+    for row_id, *fields in found:
+        holder = Holder(*fields)
+        if row_id is None:
+            answer.suspected.append(holder)
+        else:
+            answer.by_row.setdefault(rows.uuid(row_id), holder)
+    return answer
