@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.core.diagram import as_markdown
+from holdfast.cli.manual import as_markdown as command_line
+from holdfast.core.diagram import as_markdown as lifecycle
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -23,7 +24,8 @@ GENERATED: dict[str, Callable[[], str]] = {
     "reference/errors.md": reference_pages.error_page,
     "reference/settings.md": reference_pages.settings,
     "reference/task-options.md": reference_pages.task_options,
-    "reference/lifecycle.md": as_markdown,
+    "reference/cli.md": command_line,
+    "reference/lifecycle.md": lifecycle,
 }
 
 

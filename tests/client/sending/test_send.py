@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -337,3 +339,19 @@ def test_a_send_inside_a_task_knows_its_parent(app: Holdfast, add: Add) -> None:
         assert (info.parent_id, info.root_id) == (UUID(int=1), UUID(int=2))
         assert info.trace_context == "00-trace"
     assert add.send(1, 2).info().parent_id is None
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_database_that_is_away_is_said_once(
+    many: bool, open_app: Callable[..., Holdfast], caplog: pytest.LogCaptureFixture
+) -> None:
+    app = open_app("postgresql://ada@127.0.0.1:1/nowhere", send_timeout=0.6)
+
+    @app.task
+    def task(n: int) -> None: ...
+
+    send = partial(task.send_many, [(1,), (2,)]) if many else partial(task.send, 1)
+    with caplog.at_level(logging.INFO, "holdfast"), pytest.raises(StoreUnavailable):
+        send()
+    (record,) = caplog.records
+    assert "Connection refused; sends are tried again for up to 0.6 s" in record.getMessage()

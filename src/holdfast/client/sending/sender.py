@@ -14,6 +14,7 @@ before) travel in a group of their own, so that they hold up no others.
 from __future__ import annotations
 
 import copy
+import logging
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 __all__ = ["Again", "Sender", "never_settled", "submit_all", "submit_one"]
+
+_log = logging.getLogger("holdfast.client")
 
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 1.0
@@ -55,6 +58,8 @@ class Sender:
     ) -> None:
         self._run = run
         self._patience = patience
+        self._is_away = False
+        """Whether the last that was heard of the database was that it is away."""
         self._plain = GroupCommit(partial(self._commit, fresh=True), elsewhere, leaders=1)
         self._contended = GroupCommit(
             partial(self._commit, fresh=False), elsewhere, leaders=CONTENDED_LEADERS
@@ -79,15 +84,18 @@ class Sender:
         tries = 0
         while True:
             try:
-                return self._run(lambda: submit_all(submissions))
+                answers = self._run(lambda: submit_all(submissions))
+                self._is_away = False
+                return answers
             except Again:
                 tries += 1
                 if tries >= MOST_AGAIN:
                     raise never_settled(submissions[0]) from None
-            except StoreUnavailable:
+            except StoreUnavailable as error:
                 tries += 1
                 if time.monotonic() >= deadline:
                     raise
+                self._noted(error)
                 time.sleep(_pause(tries))
 
     def _commit(self, pending_sends: Sequence[PendingSend], *, fresh: bool) -> Pause | None:
@@ -96,6 +104,7 @@ class Sender:
         submissions = [pending.submission for pending in pending_sends]
         try:
             answers = self._run(lambda: submit(submissions, fresh=fresh))
+            self._is_away = False
         except StoreUnavailable as error:
             if len(pending_sends) > 1 and time.monotonic() - began > HELD_UP:
                 return _each_alone(pending_sends)
@@ -125,6 +134,12 @@ class Sender:
                 pending.outcome = never_settled(pending.submission)
         return Pause(again, 0.0) if again else None
 
+    def _noted(self, error: StoreUnavailable) -> None:
+        """Say once, while it lasts, that sends are being repeated."""
+        if not self._is_away and not error.conflict:
+            self._is_away = True
+            _log.warning("%s; sends are tried again for up to %g s", error, self._patience)
+
     def _away(self, pending_sends: Sequence[PendingSend], error: StoreUnavailable) -> Pause | None:
         now = time.monotonic()
         again = []
@@ -138,6 +153,7 @@ class Sender:
                 pending.outcome.__cause__ = error.__cause__
         if not again:
             return None
+        self._noted(error)
         return Pause(again, _pause(max(pending.tries for pending in again)))
 
 

@@ -106,6 +106,11 @@ class Opener:
         """Where to, without the password."""
         return self._address
 
+    @property
+    def worked(self) -> bool:
+        """Whether a connection has ever been opened."""
+        return self._worked
+
     def open(self) -> OwnConnection:
         """One more connection, its session set up; raises Holdfast's errors only."""
         try:

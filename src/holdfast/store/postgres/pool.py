@@ -147,7 +147,8 @@ class Pool:
             try:
                 opened = self._opener.open()
             except HoldfastError as error:
-                if not self._backoff.failing:
+                if self._opener.worked and not self._backoff.failing:
+                    # One that never worked is the business of whoever opens the store.
                     logger.warning("%s", error)
                 self._backoff.failed(begun)
                 raise
