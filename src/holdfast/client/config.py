@@ -74,7 +74,7 @@ class Config:
     schema: str | None = _setting(None, _text, kind=(str, _NEVER))
     """PostgreSQL: the schema of the tables; None follows the connection's search path."""
     driver: SqliteDriver | None = _setting(None, _text, kind=(str, _NEVER))
-    """SQLite: the library; None takes apsw, or follows the first connection of `using`."""
+    """SQLite: the library to begin with; None is apsw. It follows what the process itself uses."""
     durable: bool = _setting(True, setting_text.flag, kind=bool)
     """False lets a crash of the machine lose the latest commits, and is quicker."""
     pooler: bool = _setting(False, setting_text.flag, kind=bool)

@@ -14,9 +14,10 @@ from collections.abc import Callable
 
 import apsw
 
-from holdfast.core.errors import HoldfastError, StoreUnavailable
+from holdfast.core.errors import ConfigError, HoldfastError, StoreError, StoreUnavailable
 from holdfast.store.op import Channel
 from holdfast.store.settings import parse_url
+from holdfast.store.sqlite import connections
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.sqlite.turns import turnstile
 from tests.store.sqlite import verbs
@@ -141,6 +142,27 @@ def fill_disk(path: str) -> None:
     say(acknowledged, store.run(verbs.count()))
 
 
+def meet_another_library(path: str, elsewhere: str) -> None:
+    """Use files that something else in this process has open as a SQLite library does."""
+    connections._LOOK_SECONDS = 0.0
+    store = open_store(path)
+    store.run(verbs.put("x"))
+    other = os.open(f"{path}-shm", os.O_RDWR)
+    try:
+        for _ in range(3):
+            store.run(verbs.count())
+    except StoreError as error:
+        say(type(error).__name__, error)
+    os.close(other)
+    other = os.open(f"{elsewhere}-shm", os.O_RDWR)
+    try:
+        open_store(elsewhere).run(verbs.count())
+    except ConfigError as error:
+        say(type(error).__name__, error)
+    say("done")
+    os.close(other)
+
+
 def race_to_open(path: str) -> None:
     """Open a file that may not be there yet, together with others."""
     say("ready")
@@ -164,6 +186,7 @@ PROGRAMS: dict[str, Callable[..., None]] = {
         listen,
         lowly,
         fill_disk,
+        meet_another_library,
         race_to_open,
     )
 }

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from holdfast.store.callers import sqlite_connection
 from holdfast.store.callers.sqlite_connection import CallersConnection, library_of, run_on
 from holdfast.store.op import Channel
 from holdfast.store.settings import SqliteDriver
+from holdfast.store.sqlite.drivers import one_library
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
@@ -226,6 +228,41 @@ def test_it_takes_its_turn_before_it_begins(
     theirs.commit()
 
 
+@pytest.mark.parametrize("begin", ["BEGIN", "BEGIN IMMEDIATE", ""])
+def test_under_load_every_way_to_begin_gets_its_turn(
+    store: SqliteStore, start: Start, begin: str
+) -> None:
+    # The writers leave the lock free only between their turns, and for a moment.
+    writers = [start("drain", store.path, 2, 300) for _ in range(2)]
+    for writer in writers:
+        assert writer.hear() == "ready"
+    patient = replace(store.settings, lock_timeout=20)
+    # Whoever begins by himself waits by himself.
+    patience = 20 if begin == "BEGIN IMMEDIATE" else 0
+    theirs = sqlite3.connect(store.path, isolation_level=None, timeout=patience)
+    for writer in writers:
+        writer.tell()
+    for number in range(100):
+        if begin:
+            theirs.execute(begin)
+        run_on(theirs, verbs.put(f"mine {number}"), patient, texts=verbs.texts)
+        if begin:
+            theirs.execute("COMMIT")
+    assert theirs.execute("SELECT count(*) FROM notes WHERE body LIKE 'mine%'").fetchone() == (100,)
+    theirs.close()
+
+
+def test_how_long_the_caller_waits_stays_as_it_was(
+    store: SqliteStore, theirs: sqlite3.Connection
+) -> None:
+    theirs.execute("PRAGMA busy_timeout = 1234")
+    theirs.execute("BEGIN")
+    joined(theirs, store).run(verbs.put("x"))
+    theirs.rollback()
+
+    assert theirs.execute("PRAGMA busy_timeout").fetchone() == (1234,)
+
+
 def test_inside_a_transaction_no_turn_is_needed(
     store: SqliteStore, theirs: sqlite3.Connection
 ) -> None:
@@ -257,7 +294,7 @@ def test_an_outsider_who_holds_on_is_named(
 def test_a_library_with_the_bug_must_not_checkpoint(
     store: SqliteStore, theirs: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_connection, "warn_if_vulnerable", lambda driver: True)
+    monkeypatch.setattr(sqlite_connection, "is_vulnerable", lambda version: True)
     joined(theirs, store)
 
     assert theirs.execute("PRAGMA wal_autocheckpoint").fetchall() == [(0,)]
@@ -266,7 +303,7 @@ def test_a_library_with_the_bug_must_not_checkpoint(
 def test_a_sound_library_is_left_as_it_is(
     store: SqliteStore, theirs: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_connection, "warn_if_vulnerable", lambda driver: False)
+    monkeypatch.setattr(sqlite_connection, "is_vulnerable", lambda version: False)
     joined(theirs, store)
 
     assert theirs.execute("PRAGMA wal_autocheckpoint").fetchall() == [(1000,)]
@@ -277,8 +314,6 @@ def test_the_other_library_is_refused(store: SqliteStore) -> None:
     other = apsw.Connection(":memory:")
     other.close()
     # Opening the file with apsw here would be the very mistake; only the register is asked.
-    from holdfast.store.sqlite.drivers import one_library
-
     with pytest.raises(ConfigError, match="two SQLite libraries"):
         one_library.note(store.path, "apsw")
 

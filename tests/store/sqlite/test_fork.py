@@ -15,7 +15,7 @@ from holdfast.core.errors import StoreError
 from holdfast.store.op import Channel
 from holdfast.store.settings import SqliteDriver
 from holdfast.store.sqlite import connections, fork
-from holdfast.store.sqlite.drivers import one_library
+from holdfast.store.sqlite.drivers import descriptors
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
@@ -60,8 +60,8 @@ def test_nothing_is_open_while_the_process_forks(
     with store.listen(Channel.READY) as listener:
         store.run(verbs.count())
         listener.wait(0)
-        file = one_library.identity(store.path)
-        assert one_library._is_open(file)
+        file = descriptors.identity(store.path)
+        assert descriptors.is_open(file)
         seen: list[bool] = []
 
         class Witness:
@@ -69,7 +69,7 @@ def test_nothing_is_open_while_the_process_forks(
 
             def after_fork(self, *, in_child: bool) -> None:
                 if in_child:
-                    os._exit(int(one_library._is_open(file)))
+                    os._exit(int(descriptors.is_open(file)))
 
         # Last to join, so asked in the child before anything is opened again.
         witness = Witness()

@@ -351,48 +351,6 @@ def test_a_read_sees_one_moment(store: SqliteStore) -> None:
     assert store.run(verbs.count()) == 1
 
 
-def test_a_checkpoint_lets_the_wal_begin_anew(store: SqliteStore) -> None:
-    for _ in range(20):
-        store.run(verbs.put("x" * 2000))
-    before = store.probe().wal_bytes
-    assert before > 0
-
-    done = store.checkpoint()
-
-    assert done is not None
-    assert done.wal_pages == done.copied_pages > 0
-    for _ in range(5):
-        store.run(verbs.put("x"))
-    assert store.probe().wal_bytes == before
-
-
-def test_under_load_the_wal_stays_small(store: SqliteStore, start: Start) -> None:
-    # Some three pages of 4 KiB each: 12 MiB if it only grew.
-    child = start("put_many", store.path, 1_000)
-    for number in range(1_000):
-        assert child.hear() == str(number)
-        if number % 200 == 0:
-            store.checkpoint()
-
-    assert store.probe().wal_bytes < 8 * 1024 * 1024
-
-
-def test_a_library_with_the_bug_never_checkpoints(
-    make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("holdfast.store.sqlite.drivers.driver.is_vulnerable", lambda version: True)
-    monkeypatch.setattr("holdfast.store.sqlite.store.is_vulnerable", lambda version: True)
-    store = make_store(driver="sqlite3")
-    store.run(verbs.make())
-
-    assert store.checkpoint() is None
-    assert settings_of(store)[2] == 0
-
-
-def test_memory_has_nothing_to_checkpoint(make_store: MakeStore) -> None:
-    assert make_store(":memory:").checkpoint() is None
-
-
 def test_what_is_known_about_the_file(store: SqliteStore) -> None:
     info = store.probe()
 

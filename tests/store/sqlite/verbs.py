@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from holdfast.store.op import (
     EVERY,
@@ -94,6 +94,13 @@ def put_then_fail(body: str) -> Steps[None]:
 def put_then_raise(body: str, error: BaseException) -> Steps[None]:
     yield Statement("put", {"body": body})
     raise error
+
+
+@writes
+def put_then_call(body: str, call: Callable[[], object]) -> Steps[None]:
+    """Let a program's code run in the middle of an operation."""
+    yield Statement("put", {"body": body})
+    call()
 
 
 @writes

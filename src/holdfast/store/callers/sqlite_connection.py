@@ -12,8 +12,11 @@ What "the caller's transaction" is, when none is open yet, depends on the connec
     apsw                      likewise
 
 A transaction that we begin is IMMEDIATE and begun in our turn, so it does not starve
-behind workers. One that the caller began by reading cannot be saved if others have
-written since; the error says so.
+behind workers. In one that the caller began (Django's `atomic()` is a deferred BEGIN) we write
+before we read: SQLite lets a transaction that has read wait for nobody, it fails at once if
+somebody else is writing. If the lock is not free, we wait for it in our turn; a transaction that
+has it already must not, because whoever has the turn may be waiting for the caller's commit.
+One in which the caller has read cannot be saved if others have written since; the error says so.
 
 Nobody is rung when the caller commits, because that cannot be seen; listeners notice
 the commit by polling, within a tenth of a second.
@@ -35,7 +38,7 @@ from holdfast.store.sqlite import database_file
 from holdfast.store.sqlite.binding import Binder
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.drivers import one_library
-from holdfast.store.sqlite.drivers.driver import Connection, load, warn_if_vulnerable
+from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable, load
 from holdfast.store.sqlite.hints import doorbell
 from holdfast.store.sqlite.session import Session
 from holdfast.store.sqlite.turns import turnstile
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _binder = Binder(statement.texts)
+
+_TAKE_WRITE_LOCK = "UPDATE holdfast_meta SET at = at WHERE 0"
 
 
 class CallersConnection:
@@ -73,7 +78,7 @@ class CallersConnection:
         self._clock = Clock(settings.clock)
         self._turns = turnstile.of(self._path)
         self._doorbell = doorbell.of(self._path)
-        if warn_if_vulnerable(load(name)):
+        if is_vulnerable(load(name).version):
             self._connection.execute("PRAGMA wal_autocheckpoint = 0")
 
     def run(self, op: Op[T]) -> T:
@@ -98,6 +103,7 @@ class CallersConnection:
     def _join(self, op: Op[T]) -> T:
         self._connection.execute("SAVEPOINT holdfast")
         try:
+            self._take_write_lock()
             value = drive(op, self._session().execute)
             self._connection.execute("RELEASE holdfast")
         except BaseException:
@@ -121,6 +127,17 @@ class CallersConnection:
         for hint in session.hints:
             self._doorbell.ring(hint.channel, hint.queues)
         return value
+
+    def _take_write_lock(self) -> None:
+        if self._connection.write_at_once(_TAKE_WRITE_LOCK):
+            return
+        self._turns.enter(self._timeout)
+        try:
+            patience = BusyWait(self._path, self._timeout)
+            while not self._connection.write_at_once(_TAKE_WRITE_LOCK):
+                patience.wait()
+        finally:
+            self._turns.leave()
 
     def _begin(self) -> None:
         patience = BusyWait(self._path, self._timeout)

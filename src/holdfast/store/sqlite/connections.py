@@ -7,7 +7,9 @@ or when the file was replaced under them. Never decides about transactions.
 Invariant: while a fork happens no connection to a file is open in this process. A
 thread that is using one is waited for, a moment, since transactions are short; if
 it takes too long the fork goes ahead, and the *child* refuses to use the file,
-because SQLite in it would believe in locks that only the parent holds.
+because SQLite in it would believe in locks that only the parent holds. In the same way
+all are closed when the program begins to use the file through another SQLite library
+(`one_library`), and the next are of that.
 
 A database in memory is one connection for everything. It survives a fork as a copy.
 """
@@ -23,8 +25,10 @@ from time import monotonic, time_ns
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.store.settings import SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file, faults, fork
-from holdfast.store.sqlite.drivers import one_library
-from holdfast.store.sqlite.drivers.driver import Connection, Driver, load, warn_if_vulnerable
+from holdfast.store.sqlite.drivers import connect_hook, one_library
+from holdfast.store.sqlite.drivers.abandoned import abandon
+from holdfast.store.sqlite.drivers.descriptors import Identity, identity
+from holdfast.store.sqlite.drivers.driver import Connection, Driver, is_vulnerable, load
 
 _LOOK_SECONDS = 0.5
 _FORK_PATIENCE = 10.0
@@ -44,12 +48,13 @@ class Connections:
         self._in_memory = path == faults.MEMORY
         self._limit = max(1, settings.max_connections - 1)
         self._driver: Driver | None = None
-        self._file: one_library.Identity | None = None
-        self._files: dict[Connection, one_library.Identity] = {}
+        self._vulnerable = False
+        self._file: Identity | None = None
+        self._files: dict[Connection, Identity] = {}
         self._looked = 0.0
         self._make_lock()
-        self._inside: set[int] = set()
-        self._shut = False
+        self._inside: dict[int, int] = {}
+        self._shut = 0
         self._closed = False
         self._lost_in_fork = False
         self._writer: Connection | None = None
@@ -65,27 +70,28 @@ class Connections:
 
     @property
     def driver(self) -> Driver:
-        """The library in use; chosen when the first connection is opened."""
-        if self._driver is None:
-            wanted = self._settings.driver
-            name: SqliteDriver = (
-                (wanted or "apsw") if self._in_memory else one_library.choose(self._path, wanted)
-            )
-            driver = load(name)
-            database_file.check_library(driver)
-            self._driver = driver
+        """The library in use; of one who has a connection, because it changes when none is out."""
+        assert self._driver is not None
         return self._driver
+
+    @property
+    def must_not_checkpoint(self) -> bool:
+        """Whether connections of the library in use never checkpoint by themselves."""
+        return self._vulnerable
 
     def check_usable(self) -> None:
         """Raise if nothing can be had from here any more."""
         if self._closed:
             raise StoreError(f"the store on {self._path} is closed")
         if self._lost_in_fork:
-            raise StoreError(
-                f"this process was forked while its parent was using {self._path}, and without "
-                "time to close it: SQLite cannot be used here; fork when no other thread is "
-                "writing, or start the process by spawn"
-            )
+            raise StoreError(self._forked())
+
+    def _forked(self) -> str:
+        return (
+            f"this process was forked while its parent was using {self._path}, and without "
+            "time to close it: SQLite cannot be used here; fork when no other thread is "
+            "writing, or start the process by spawn"
+        )
 
     def take_writer(self) -> Connection:
         """The writing connection, for whoever has the turn; give it back soon."""
@@ -189,9 +195,10 @@ class Connections:
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._inside, timeout=self._settings.lock_timeout)
             self._close_idle()
+            one_library.leave(self)
 
     def before_fork(self) -> None:
-        if self._shut_door() and not self._in_memory:
+        if self.hold_off(_FORK_PATIENCE) and not self._in_memory:
             with self._changed:
                 self._close_idle()
 
@@ -199,8 +206,32 @@ class Connections:
         if in_child:
             self._make_lock()
             self._start_in_child()
+        else:
+            self.go_on()
+
+    def hold_off(self, patience: float) -> bool:
+        """Let nobody in, and wait until all are out; False if that took too long."""
+        me = get_ident()
         with self._changed:
-            self._shut = False
+            self._shut += 1
+            if me in self._inside:
+                return False
+            return self._changed.wait_for(lambda: not self._inside, patience)
+
+    def part_with(self, *, abandon: bool) -> None:
+        """Have no connection any more, while all are out."""
+        with self._changed:
+            if abandon:
+                for file in self._abandon_all():
+                    one_library.discharge(file, self)
+            self._close_idle()
+            self._driver = None
+            self._wal = None
+
+    def go_on(self) -> None:
+        """Let them in again."""
+        with self._changed:
+            self._shut -= 1
             self._changed.notify_all()
 
     def _make_lock(self) -> None:
@@ -208,46 +239,41 @@ class Connections:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
 
-    def _shut_door(self) -> bool:
-        """Let nobody in, and wait until all are out; False if that took too long."""
-        me = get_ident()
-        with self._changed:
-            self._shut = True
-            return self._changed.wait_for(lambda: not self._inside - {me}, _FORK_PATIENCE) and (
-                me not in self._inside
-            )
-
     def _start_in_child(self) -> None:
         self._inside.clear()
+        self._shut = 0
         self._reading = self._waiting = 0
         self._watching = threading.Lock()
         self._wal = None
         if self._files:
-            # Neither used nor closed: either would act on the parent's locks.
-            _ABANDONED.extend(self._files)
-            self._files.clear()
-            self._readers.clear()
-            self._writer = self._watcher = None
+            for file in self._abandon_all():
+                one_library.lose(file, self._forked())
             self._lost_in_fork = True
 
+    def _abandon_all(self) -> list[Identity]:
+        """Neither use nor close what is open: either would act on locks that are not ours."""
+        files = list(self._files.values())
+        abandon(self._files)
+        self._files.clear()
+        self._readers.clear()
+        self._writer = self._watcher = None
+        return files
+
     def _go_in(self, *, reading: bool = False, timeout: float | None = None) -> None:
+        me = get_ident()
+        if self._file is not None and monotonic() - self._looked >= _LOOK_SECONDS:
+            self._look(me)
         with self._lock:
+            # Who is inside already must not wait for a door that waits for him.
             if (
                 self._shut
                 or self._closed
                 or self._lost_in_fork
                 or (reading and self._reading >= self._limit)
-            ):
+            ) and me not in self._inside:
                 self._queue(reading, timeout)
-            self._inside.add(get_ident())
+            self._inside[me] = self._inside.get(me, 0) + 1
             self._reading += reading
-        if self._file is None or monotonic() - self._looked < _LOOK_SECONDS:
-            return
-        try:
-            self._look()
-        except BaseException:
-            self._go_out(reading=reading)
-            raise
 
     def _queue(self, reading: bool, timeout: float | None) -> None:
         def free() -> bool:
@@ -268,16 +294,24 @@ class Connections:
             )
 
     def _go_out(self, *, reading: bool = False) -> None:
+        me = get_ident()
         with self._lock:
-            self._inside.discard(get_ident())
+            times = self._inside.pop(me, 1) - 1
+            if times:
+                self._inside[me] = times
             self._reading -= reading
             if self._waiting or self._shut or self._closed:
                 self._changed.notify_all()
 
-    def _look(self) -> None:
-        """Notice, twice a second, that the file is not the one that was opened."""
+    def _look(self, me: int) -> None:
+        """Notice, twice a second, that the file is not the one that was opened, or not only ours.
+
+        Before going in: if our handles have to be closed, all must be out.
+        """
+        if self._closed or self._shut or me in self._inside:
+            return
         try:
-            found = one_library.identity(self._path)
+            found = identity(self._path)
         except OSError as error:
             raise StoreUnavailable(
                 f"{self._path} has vanished while this process had it open ({error.strerror}): "
@@ -289,6 +323,7 @@ class Connections:
             with self._changed:
                 self._file = found
                 self._close_idle()
+        one_library.watch(found)
 
     def _is_good(self, connection: Connection) -> bool:
         if self._in_memory:
@@ -300,17 +335,19 @@ class Connections:
 
     def _open(self, purpose: str) -> Connection:
         """Open a connection; `purpose` is the setting that makes it one to write or to read."""
-        driver = self.driver
+        wanted = self._settings.driver
         if self._in_memory:
-            return driver.open(self._path, 0.0)
+            return self._use(wanted or "apsw").open(self._path, 0.0)
+        connect_hook.install()
         try:
-            file = one_library.enlist(self._path, driver.library)
+            file, library = one_library.claim(self._path, wanted, self)
         except OSError as error:
             raise StoreUnavailable(faults.cannot_open(self._path)) from error
         try:
+            driver = self._use(library)
             connection = driver.open(self._path, self._settings.lock_timeout)
         except BaseException:
-            one_library.discharge(file)
+            one_library.discharge(file, self)
             raise
         self._files[connection] = file
         self._file = self._file or file
@@ -322,8 +359,16 @@ class Connections:
             raise
         return connection
 
+    def _use(self, library: SqliteDriver) -> Driver:
+        if self._driver is None or self._driver.library != library:
+            driver = load(library)
+            database_file.check_library(driver)
+            self._vulnerable = not self._in_memory and is_vulnerable(driver.version)
+            self._driver = driver
+        return self._driver
+
     def _configure(self, connection: Connection) -> None:
-        pages = 0 if warn_if_vulnerable(self.driver) else _CHECKPOINT_PAGES
+        pages = 0 if self._vulnerable else _CHECKPOINT_PAGES
         settings = {
             "synchronous": "FULL" if self._settings.durable else "NORMAL",
             "wal_autocheckpoint": pages,
@@ -349,17 +394,13 @@ class Connections:
     def _close(self, connection: Connection) -> None:
         if not self._in_memory and connection not in self._files:
             # Inherited through a fork in the middle of its use.
-            _ABANDONED.append(connection)
+            abandon([connection])
             return
         file = self._files.pop(connection, None)
         try:
             connection.close()
         except StoreError:
-            _ABANDONED.append(connection)
+            abandon([connection])
             return
         if file is not None:
-            one_library.discharge(file)
-
-
-# Connections that must not be closed; kept so that their destructors do not close them either.
-_ABANDONED: list[Connection] = []
+            one_library.discharge(file, self)

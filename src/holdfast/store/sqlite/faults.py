@@ -53,6 +53,11 @@ def is_busy(code: int) -> bool:
     return code & 0xFF in _BUSY
 
 
+def may_pass(code: int) -> bool:
+    """Whether a lock was missing that may be had a little later, in the same transaction."""
+    return is_busy(code) and code != BUSY_SNAPSHOT
+
+
 def is_broken(code: int) -> bool:
     """Whether a connection that reported this should be opened anew."""
     return code & 0xFF in _BROKEN

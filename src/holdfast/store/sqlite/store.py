@@ -23,6 +23,7 @@ from holdfast.store.op import EVERY, Channel, Hint, Mode, Op, Rows, Statement, d
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file, faults, fork
 from holdfast.store.sqlite.binding import Binder, Call
+from holdfast.store.sqlite.checkpoint import Checkpoint, Checkpointer
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.connections import Connections
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable
@@ -46,18 +47,10 @@ class FileInfo:
     library: SqliteDriver
     version: str
     checkpoints: bool
-    """False: this library must not checkpoint (see `driver.is_vulnerable`)."""
+    """False: connections of this library must not do so by themselves (`driver.is_vulnerable`)."""
     journal_mode: str
     bytes: int
     wal_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """How far a checkpoint came: pages in the WAL, and those of them in the database."""
-
-    wal_pages: int
-    copied_pages: int
 
 
 class SqliteStore:
@@ -75,6 +68,9 @@ class SqliteStore:
         self._doorbell = doorbell.of(self.path)
         self._turns: turnstile.Turns = (
             turnstile.PrivateTurns() if settings.in_memory else turnstile.of(self.path)
+        )
+        self._checkpointer = Checkpointer(
+            settings, self.path, self._connections, self._turns, self._begin
         )
         self._is_open = False
 
@@ -138,6 +134,8 @@ class SqliteStore:
             written = self._until_free(lambda: self._try_to_insert(call))
         finally:
             self._turns.leave()
+        if self._connections.must_not_checkpoint:
+            self._checkpointer.after_a_write()
         if statement.hint is not None:
             self._ring([statement.hint])
         return EVERY if written == len(statement.table.rows) else ()
@@ -180,42 +178,20 @@ class SqliteStore:
         return self._doorbell.listen(self._connections.data_version, *channels)
 
     def tend(self) -> None:
-        """Keep the WAL short; connections of a vulnerable library never do."""
+        """Keep the WAL short."""
         self.checkpoint()
 
     def checkpoint(self) -> Checkpoint | None:
-        """Copy the WAL into the database; None where that is not ours to do.
-
-        The bulk is copied while others write. What they added meanwhile is little, and is
-        copied inside a turn, so that the next writer can begin the WAL anew: without a
-        moment in which all is copied it would grow for as long as there is load.
-        """
+        """Copy the WAL into the database; None where there is none."""
         self._open()
-        if self._in_memory or is_vulnerable(self._connections.driver.version):
-            return None
-        reader = self._connections.take_reader(self._settings.lock_timeout)
-        try:
-            found = _checkpoint(reader)
-        finally:
-            self._connections.give_reader(reader)
-        if found.copied_pages >= found.wal_pages:
-            return found
-        self._turns.enter(self._settings.lock_timeout)
-        try:
-            writer = self._connections.take_writer()
-            try:
-                return _checkpoint(writer)
-            finally:
-                self._connections.give_writer(writer)
-        finally:
-            self._turns.leave()
+        return None if self._in_memory else self._checkpointer.run()
 
     def probe(self) -> FileInfo:
         """What there is to know about the file."""
         self._open()
-        driver = self._connections.driver
         connection = self._connections.take_reader(self._settings.lock_timeout)
         try:
+            driver = self._connections.driver
             ((mode,),) = connection.execute("PRAGMA journal_mode")
         finally:
             self._connections.give_reader(connection)
@@ -270,11 +246,14 @@ class SqliteStore:
         try:
             connection = self._begin()
             try:
-                return self._transact(connection, work)
+                value = self._transact(connection, work)
             finally:
                 self._connections.give_writer(connection)
         finally:
             self._turns.leave()
+        if self._connections.must_not_checkpoint:
+            self._checkpointer.after_a_write()
+        return value
 
     def _begin(self) -> Connection:
         """Begin a write transaction."""
@@ -341,11 +320,6 @@ def _roll_back(connection: Connection) -> None:
             connection.rollback()
         except StoreError:
             connection.broken = True
-
-
-def _checkpoint(connection: Connection) -> Checkpoint:
-    ((_, pages, copied),) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-    return Checkpoint(max(pages, 0), max(copied, 0))
 
 
 def _size(path: str) -> int:

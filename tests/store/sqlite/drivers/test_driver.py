@@ -9,7 +9,6 @@ import pytest
 
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.store.settings import SqliteDriver
-from holdfast.store.sqlite.drivers import driver as driver_module
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable, load
 from holdfast.store.sqlite.faults import ConstraintViolated
 
@@ -172,21 +171,3 @@ def test_which_versions_have_the_wal_reset_bug(
 def test_the_library_of_apsw_is_sound() -> None:
     assert not is_vulnerable(load("apsw").version)
     assert load("sqlite3").version == sqlite3.sqlite_version_info
-
-
-def test_a_vulnerable_library_is_warned_about_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Old:
-        library: SqliteDriver = "sqlite3"
-        version = (3, 40, 1)
-
-        def open(self, path: str, busy_timeout: float) -> Connection:
-            raise NotImplementedError
-
-    monkeypatch.setattr(driver_module, "_warned", False)
-
-    assert driver_module.warn_if_vulnerable(Old())
-    assert driver_module.warn_if_vulnerable(Old())
-
-    assert caplog.text.count("3.40.1") == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
+from weakref import WeakSet
 
 import apsw
 
@@ -16,6 +17,8 @@ from holdfast.store.sqlite import faults
 from holdfast.store.sqlite.drivers.driver import Parameters, Version
 
 _STATEMENTS = 256
+_opened: WeakSet[apsw.Connection] = WeakSet()
+"""Those that we have opened."""
 
 
 class ApswConnection:
@@ -94,6 +97,17 @@ class ApswConnection:
             raise self._fault(error) from error
         return True
 
+    def write_at_once(self, sql: str) -> bool:
+        # How long a caller's connection waits is left to its own handler: there is no way to
+        # learn it, and so none to put it back.
+        try:
+            self._cursor.execute(sql)
+        except apsw.Error as error:
+            if faults.may_pass(result_code(error)):
+                return False
+            raise self._fault(error) from error
+        return True
+
     def begin_read(self) -> None:
         self.execute("BEGIN")
 
@@ -144,6 +158,7 @@ class ApswDriver:
             raw = apsw.Connection(path, flags=flags, statementcachesize=_STATEMENTS)
         except apsw.Error as error:
             raise faults.translate(result_code(error), str(error), path) from error
+        _opened.add(raw)
         raw.set_busy_timeout(int(busy_timeout * 1_000))
         return ApswConnection(raw, path)
 
@@ -158,6 +173,28 @@ def adopt(raw: apsw.Connection) -> ApswConnection:
     if raw.row_trace is not None:
         connection.plain_rows()
     return connection
+
+
+def open_files(*, ours: bool) -> list[str]:
+    """The files that connections of apsw in this process have open; with or without ours."""
+    return [
+        path
+        for connection in apsw.connections()
+        if ours or connection not in _opened
+        for path in _files(connection)
+    ]
+
+
+def _files(connection: apsw.Connection) -> list[str]:
+    try:
+        names = connection.db_names()
+        return [path for path in map(connection.db_filename, names) if path]
+    except apsw.Error:
+        # Closed meanwhile, or at work in another thread: then the main one must do.
+        try:
+            return [connection.filename]
+        except apsw.Error:
+            return []
 
 
 def result_code(error: apsw.Error) -> int:

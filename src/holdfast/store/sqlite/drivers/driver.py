@@ -6,12 +6,12 @@ its library's exceptions into the error tree (`fault.translate`), so none escape
 
 apsw is the default because it carries its own, current SQLite. The one inside
 most Pythons can corrupt a WAL file when a passive checkpoint races a writer
-(`is_vulnerable`); on such a library connections never checkpoint.
+(`is_vulnerable`); on such a library connections never checkpoint by themselves, and the
+store does it for them where it cannot race (`checkpoint`).
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -21,9 +21,6 @@ from holdfast.store.settings import SqliteDriver
 
 Parameters: TypeAlias = Sequence[Any]
 Version: TypeAlias = tuple[int, int, int]
-
-_log = logging.getLogger("holdfast.store.sqlite")
-_warned = False
 
 _FIXED_LINES = {(3, 44): 6, (3, 50): 7, (3, 51): 3}
 
@@ -73,6 +70,13 @@ class Connection(Protocol):
 
     def begin_immediate(self) -> bool:
         """Begin a transaction that may write; False if somebody else is writing."""
+        ...
+
+    def write_at_once(self, sql: str) -> bool:
+        """Run a statement that writes, in the open transaction, without waiting for a lock.
+
+        False if somebody else is writing; an error if the transaction can never write.
+        """
         ...
 
     def begin_read(self) -> None: ...
@@ -127,20 +131,3 @@ def is_vulnerable(version: Version) -> bool:
         return False
     fixed = _FIXED_LINES.get(version[:2])
     return fixed is None or version[2] < fixed
-
-
-def warn_if_vulnerable(driver: Driver) -> bool:
-    """Say once in each process that this library must not checkpoint; whether that is so."""
-    global _warned
-    if not is_vulnerable(driver.version):
-        return False
-    if not _warned:
-        _warned = True
-        _log.warning(
-            "SQLite %s inside %s can corrupt a WAL file when a checkpoint races a writer, so "
-            "these connections never checkpoint; workers, which use apsw, do it for them. "
-            "Do not let other tools with this SQLite write to the file while workers run.",
-            ".".join(map(str, driver.version)),
-            driver.library,
-        )
-    return True

@@ -88,6 +88,20 @@ class Sqlite3Connection:
             raise self._fault(error) from error
         return True
 
+    def write_at_once(self, sql: str) -> bool:
+        try:
+            ((patience,),) = self._cursor.execute("PRAGMA busy_timeout").fetchall()
+            self._cursor.execute("PRAGMA busy_timeout = 0")
+            try:
+                self._cursor.execute(sql)
+            finally:
+                self._cursor.execute(f"PRAGMA busy_timeout = {patience}")
+        except sqlite3.Error as error:
+            if faults.may_pass(result_code(error)):
+                return False
+            raise self._fault(error) from error
+        return True
+
     def begin_read(self) -> None:
         self.execute("BEGIN")
 

@@ -1,0 +1,56 @@
+"""Which files this process has open, as the kernel tells it.
+
+Owns the reading of the process's own descriptors, where the system shows them. Never opens a
+file of a database: closing it would drop SQLite's locks in this process.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TypeAlias
+
+Identity: TypeAlias = tuple[int, int]
+"""Device and inode: what a file is, whatever its name."""
+
+_LISTS = ("/proc/self/fd", "/dev/fd")
+
+
+def identity(path: str | bytes | Path) -> Identity:
+    """What the file at this path is; raises OSError if there is none."""
+    found = os.stat(path)  # noqa: PTH116 - for every connection that this process opens
+    return found.st_dev, found.st_ino
+
+
+def count(file: Identity) -> int | None:
+    """How many descriptors of this process are on a file; None where that cannot be told."""
+    for folder in _LISTS:
+        try:
+            numbers = os.listdir(folder)  # noqa: PTH208 - twice a second
+        except OSError:
+            continue
+        return sum(_is(int(number), file) for number in numbers if number.isdecimal())
+    return None
+
+
+def count_at(path: str) -> int | None:
+    """How many descriptors of this process are on the file at this path, if there is one."""
+    try:
+        file = identity(path)
+    except OSError:
+        return 0
+    return count(file)
+
+
+def is_open(file: Identity) -> bool:
+    """Whether any descriptor of this process is on the file (unknown counts as yes)."""
+    found = count(file)
+    return found is None or found > 0
+
+
+def _is(descriptor: int, file: Identity) -> bool:
+    try:
+        found = os.fstat(descriptor)
+    except OSError:
+        return False
+    return (found.st_dev, found.st_ino) == file
