@@ -11,11 +11,17 @@ import pytest
 from holdfast import Holdfast, TaskStatus
 from holdfast.core.status import AttemptOutcome
 from tests.support.deadline import until
-from tests.support.site import only_attempt
+from tests.support.site import Engine, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess, alive
 
 BACK = "children can be made again"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    """What happens to processes has nothing to do with the database."""
+    return "sqlite"
 
 
 def template_of(worker: WorkerProcess) -> int:

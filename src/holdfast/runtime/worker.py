@@ -7,18 +7,18 @@ beside a web application, `run_until_idle` runs tasks in this very process, for 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.core.errors import ConfigError
 from holdfast.runtime import process_role
 from holdfast.runtime.application import Application
 from holdfast.runtime.options import WorkerOptions, WorkerSettings
+from holdfast.runtime.signals import Signals
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Worker:
     def run(self) -> int:
         """Work until a signal to stop, or until `stop`; the exit code."""
         supervisor = self._launch()
-        with _Signals(supervisor):
+        with Signals(supervisor):
             return supervisor.run()
 
     def start(self) -> None:
@@ -161,23 +161,3 @@ def _name_of_program(module: object) -> str | None:
     file = getattr(module, "__file__", None)
     stem = Path(str(file)).stem
     return stem if file and "." not in stem and stem not in _PROGRAM else None
-
-
-class _Signals:
-    """SIGTERM and SIGINT stop the worker while the block runs, where that can be arranged."""
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
-        self._before: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._before[number] = signal.signal(number, self._asked)
-
-    def __exit__(self, *exc: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _asked(self, number: int, frame: FrameType | None) -> None:
-        self._supervisor.stop()

@@ -9,7 +9,6 @@ Owns flags, signals and exit codes. What a worker is, is `runtime.supervisor`'s.
 
 from __future__ import annotations
 
-import signal
 import sys
 from types import FrameType
 
@@ -108,6 +107,7 @@ def worker(
     Each setting has an environment variable: --kill-grace is HOLDFAST_KILL_GRACE.
     """
     from holdfast.runtime.launch import launch
+    from holdfast.runtime.signals import Signals, on_stop
 
     configure(level="debug" if verbose else log_level, form=log_format)
     if reload:
@@ -115,17 +115,11 @@ def worker(
 
         sys.exit(run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"]))
     # Until there is something to stop in an orderly way, a wish to stop ends the start.
-    signal.signal(signal.SIGTERM, _end_the_start)
-    signal.signal(signal.SIGINT, _end_the_start)
+    on_stop(_end_the_start)
     try:
         supervisor = launch(target, given, version=__version__)
-
-        def asked(number: int, frame: FrameType | None) -> None:
-            supervisor.stop()
-
-        signal.signal(signal.SIGTERM, asked)
-        signal.signal(signal.SIGINT, asked)
-        status = supervisor.run()
+        with Signals(supervisor):
+            status = supervisor.run()
     except _Stopped:
         click.echo("holdfast worker: stopped before it was at work", err=True)
         status = 0

@@ -7,23 +7,20 @@ own descriptors are put where careless code that closes low numbers does not rea
 
 from __future__ import annotations
 
-import atexit
 import fcntl
 import logging
 import os
 import random
 import resource
 import signal
-import threading
 import traceback
 from collections.abc import Sequence
-from types import FrameType
 from typing import NoReturn, Protocol, TypeAlias
 
 from holdfast.core.hooks import Hook, TaskEvent, WorkerEvent
 from holdfast.core.payload.failure import decode_error
 from holdfast.runtime.application import Application
-from holdfast.runtime.child import hooks, task_run
+from holdfast.runtime.child import exit_functions, hooks, ignored_signals, task_run
 from holdfast.runtime.child.notes import Notes
 from holdfast.runtime.child.remote_store import RemoteStore
 from holdfast.runtime.child.stdio import StandardStreams, hurry_c, log_to_stderr
@@ -32,6 +29,7 @@ from holdfast.runtime.child.task_run import Plan
 from holdfast.runtime.wire.framing import marker
 from holdfast.runtime.wire.messages import (
     EXIT_BROKEN,
+    EXIT_ENDED,
     EXIT_LEFT,
     Answer,
     Done,
@@ -232,22 +230,14 @@ def live(
         log_to_stderr()
         status = _kind(fork)(seat).run()
         streams.flush()
-        if status == EXIT_LEFT:
-            _run_exit_functions()
+        if status in (EXIT_LEFT, EXIT_ENDED):
+            exit_functions.run(_EXIT_PATIENCE, status)
             streams.flush()
     except BaseException:  # noqa: BLE001 - nothing may return into the template's code
         traceback.print_exc()
         streams.flush()
     finally:
         os._exit(status)
-
-
-def _run_exit_functions() -> None:
-    """Let libraries send what they still have: spans, events, metrics. But not for ever."""
-    last = threading.Timer(_EXIT_PATIENCE, os._exit, [EXIT_LEFT])
-    last.daemon = True
-    last.start()
-    atexit._run_exitfuncs()
 
 
 def _kind(fork: Fork) -> type[Kind]:
@@ -267,28 +257,11 @@ def _kind(fork: Fork) -> type[Kind]:
 
 
 def _settle_signals() -> None:
-    """The worker's signals are the supervisor's business.
-
-    Handlers instead of SIG_IGN: what user code executes must not inherit deafness.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _not_ours)
+    ignored_signals.settle()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
-    os.register_at_fork(after_in_child=_release_signals)
-
-
-def _not_ours(number: int, frame: FrameType | None) -> None:
-    """Ignored."""
-
-
-def _release_signals() -> None:
-    """A process that a task forks is the task's own: it must be possible to end it."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.register_at_fork(after_in_child=ignored_signals.release)
 
 
 def _put_high(descriptor: int) -> int:

@@ -39,7 +39,7 @@ import msgspec
 
 from holdfast.runtime import orphan_guard, process_role
 from holdfast.runtime.application import Application, manifest
-from holdfast.runtime.child import unpatched
+from holdfast.runtime.child import exit_functions, ignored_signals, unpatched
 from holdfast.runtime.child.load_app import Unloadable, load
 from holdfast.runtime.child.stdio import StandardStreams
 from holdfast.runtime.wire.framing import Reader, send
@@ -60,7 +60,7 @@ _MOST_DESCRIPTORS = 64
 _FIRST_INHERITED = 3
 _HIGH = 10
 _LAST_PATIENCE = 2.0
-_HELD_BACK = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+_HELD_BACK = (*ignored_signals.ALL, signal.SIGCHLD)
 
 
 class Template:
@@ -76,6 +76,7 @@ class Template:
         self._reader = Reader(ToTemplate)
         self._descriptors: deque[int] = deque()
         self._children: dict[int, int] = {}
+        self._is_loaded = False
         self._bell, self._rope = os.pipe()
         os.set_blocking(self._bell, False)
         os.set_blocking(self._rope, False)
@@ -95,6 +96,7 @@ class Template:
             self._say(Broken(str(error)))
             self._end(2)
         process_role.take("child")
+        self._is_loaded = True
         threads = thread_count()
         self._say(manifest(application, self._target, threads))
         # Again: a module may have set its own when it was imported.
@@ -110,9 +112,8 @@ class Template:
         self._end()
 
     def _settle_signals(self) -> None:
-        unpatched.signal(signal.SIGINT, _ignored)
-        unpatched.signal(signal.SIGHUP, _ignored)
-        unpatched.signal(signal.SIGCHLD, _ignored)
+        ignored_signals.settle(unpatched.signal)
+        unpatched.signal(signal.SIGCHLD, ignored_signals.ignored)
         unpatched.signal(signal.SIGTERM, self._on_sigterm)
         signal.set_wakeup_fd(self._rope, warn_on_full_buffer=False)
 
@@ -262,6 +263,9 @@ class Template:
             orphan_guard.kill_group(pid)
         self._streams.flush()
         self._await_children(monotonic() + _LAST_PATIENCE)
+        if self._is_loaded:
+            exit_functions.run(_LAST_PATIENCE, status)
+            self._streams.flush()
         os._exit(status)
 
     def _await_children(self, deadline: float) -> None:
@@ -320,10 +324,6 @@ def _drain(descriptor: int) -> None:
             pass
     except BlockingIOError:
         pass
-
-
-def _ignored(number: int, frame: FrameType | None) -> None:
-    """A handler, because SIG_IGN would be inherited by what user code executes."""
 
 
 def main() -> NoReturn:

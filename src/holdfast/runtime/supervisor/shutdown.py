@@ -7,6 +7,7 @@
                                 because somebody's transaction holds its row is left to its lease
     a second signal             the grace is over now, for `continue` tasks too
     a third signal              children are killed; leases bring the tasks back
+    when nothing is in hand     children leave by themselves, with their exit functions
 
 Owns the phases. Signal handlers only count; everything happens in the supervisor's thread.
 """
@@ -23,6 +24,8 @@ from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Withdraw
 
 log = logging.getLogger("holdfast.worker")
+
+_STEP = 0.01
 
 
 class Shutdown:
@@ -84,6 +87,22 @@ class Shutdown:
                 left,
             )
         return held_up
+
+    def let_leave(self, patience: float) -> None:
+        """Have idle children end as Python processes do, with their exit functions.
+
+        Not for ever, and not if somebody is in a hurry: what is left is killed.
+        """
+        deadline, hurried = monotonic() + patience, self._signals
+        with self._ledger.lock:
+            self._pool.leave()
+            while (
+                not self.forced
+                and self._signals == hurried
+                and any(child.is_ready for child in self._ledger.children.values())
+                and monotonic() < deadline
+            ):
+                self._ledger.work.wait(_STEP)
 
     def _begin(self) -> None:
         self._begun_at = monotonic()

@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from math import inf
 from time import monotonic
@@ -52,6 +53,7 @@ from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import sources
+from holdfast.runtime.supervisor.status_report import report
 from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
 from holdfast.runtime.wire.messages import Kind, KnownTask, Manifest
@@ -92,6 +94,7 @@ class Supervisor:
         self._store = store
         self._ready = ready
         self._failure: tuple[str, BaseException] | None = None
+        self._is_asked = False
         self._stirred = WakePipe()
         hostname = socket.gethostname()
         found = sources(_queues(options, manifest.tasks), manifest.tasks)
@@ -220,6 +223,7 @@ class Supervisor:
                 if self.options.burst and self._is_drained():
                     self._shutdown.ask()
                 self._template_keeper.step()
+                self._answer()
                 busy = self.options.burst or self._shutdown.asked
                 self._stirred.wait(_STEP if busy else _REST)
         finally:
@@ -270,6 +274,22 @@ class Supervisor:
         self._shutdown.ask()
         self._stirred.ring()
 
+    def tell(self) -> None:
+        """Ask it to say what it is doing. Safe in a signal handler."""
+        self._is_asked = True
+        self._stirred.ring()
+
+    def _answer(self) -> None:
+        if not self._is_asked:
+            return
+        self._is_asked = False
+        text = report(self.ledger, self._queues, self._shutdown.asked)
+        if log.isEnabledFor(logging.INFO):
+            log.info("%s", text)
+        else:
+            # Somebody has asked for it.
+            sys.stderr.write(f"{text}\n")
+
     def _pool_wanted(self) -> dict[Kind, tuple[int, int]]:
         return _pool_size(self.options, self.manifest.tasks)
 
@@ -299,6 +319,8 @@ class Supervisor:
             self._loops[name].join(max(0.1, deadline - monotonic()))
         self._farewell()
         self._remote_hooks.worker("worker_stopping", _LAST_WORDS)
+        if self._failure is None:
+            self._shutdown.let_leave(min(self.options.grace, _LAST_WORDS))
         self._loops["message_loop"].stop()
         self._message_loop.wake()
         self._loops["message_loop"].join(1.0)

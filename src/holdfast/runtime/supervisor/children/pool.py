@@ -144,6 +144,14 @@ class ChildPool:
             child.say(Leave())
         self.fill()
 
+    def leave(self) -> None:
+        """Ask every child that has nothing in hand to leave; none is replaced."""
+        self.closing = True
+        for child in self._ledger.children.values():
+            if child.is_ready and not child.hand:
+                child.state = ChildState.LEAVING
+                child.say(Leave())
+
     def kill(self, child: ChildHandle) -> None:
         """End a child now, with everything it started."""
         if child.state is ChildState.DEAD or child.pid is None:

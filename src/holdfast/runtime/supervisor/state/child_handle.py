@@ -97,6 +97,11 @@ class ChildHandle:
         return self.kind == "process" and self.waits in self.hand
 
     @property
+    def is_ready(self) -> bool:
+        """Whether it has come up, and has not ended."""
+        return self.state in (ChildState.READY, ChildState.LEAVING)
+
+    @property
     def places(self) -> int:
         """How many more tasks may be in its hand, if it has room for them."""
         most = MOST_TASKS if self.most is None else min(MOST_TASKS, self.most - self.served)

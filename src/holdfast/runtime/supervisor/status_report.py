@@ -1,0 +1,74 @@
+"""What a worker is doing, for somebody who asks with SIGUSR1.
+
+Owns the text: its queues, its children and what each runs since when, what is claimed and waits,
+and where each of its threads is. Reads under the ledger's lock; changes nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from time import monotonic, monotonic_ns
+from uuid import UUID
+
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle
+from holdfast.runtime.supervisor.state.ledger import Ledger
+
+_MOST_TASKS = 20
+"""Of one child; a window of short tasks may be long."""
+
+
+def report(ledger: Ledger, queues: Sequence[str], stopping: bool) -> str:
+    """All of it, as lines."""
+    with ledger.lock:
+        lines = list(_work(ledger, queues, stopping))
+    return "\n".join([*lines, *_threads()])
+
+
+def _work(ledger: Ledger, queues: Sequence[str], stopping: bool) -> Iterator[str]:
+    running, claimed = ledger.counts()
+    paused = sorted(ledger.paused)
+    yield "what this worker is doing" + (" (it is stopping)" if stopping else "") + ":"
+    yield f"  queues: {', '.join(queues) or 'none'}"
+    if paused:
+        yield f"  paused: {', '.join(paused)}"
+    states = Counter(child.state.value for child in ledger.children.values())
+    made = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    yield f"  children: {made or 'none'}; {running} task(s) running, {claimed} claimed"
+    for child in ledger.children.values():
+        yield from _child(child)
+
+
+def _child(child: ChildHandle) -> Iterator[str]:
+    begun = {entry.slot: entry.at_ns for entry in child.page.begun()}
+    yield (
+        f"  {child.name} (pid {child.pid}): {child.state.value}, "
+        f"{len(begun)} of {child.lanes} running, {len(child.hand)} in hand, {child.served} served"
+    )
+    now = monotonic()
+    for shown, (slot, run) in enumerate(child.hand.items()):
+        if shown == _MOST_TASKS:
+            yield f"    and {len(child.hand) - shown} more"
+            return
+        if slot in begun:
+            how = f"running for {(monotonic_ns() - begun[slot]) / 1e9:.1f} s"
+        elif run.started:
+            how = f"waiting in the child for {now - run.given_at:.1f} s"
+        else:
+            how = "being started"
+        if run.doomed is not None:
+            how += f", being ended ({run.doomed}) for {now - run.doomed_at:.1f} s"
+        yield f"    {run.task.task_name} {UUID(bytes=run.task.id)}, attempt {run.attempt}: {how}"
+
+
+def _threads() -> Iterator[str]:
+    frames = sys._current_frames()
+    yield "  threads:"
+    for thread in threading.enumerate():
+        frame = frames.get(thread.ident or 0)
+        if frame is not None:
+            place = traceback.extract_stack(frame, limit=1)[0]
+            yield f"    {thread.name}: {place.name} ({place.filename}:{place.lineno})"
