@@ -51,6 +51,12 @@ def test_committed(site: Site) -> None:
     assert only_attempt(handle).outcome is AttemptOutcome.COMPLETED
 
 
+def test_with_progress_noted_since_the_transaction_began(site: Site) -> None:
+    handle = site.send("complete-in", "noted", "noted")
+    assert handle.get(20) == ["by my own hand", 1]
+    assert entries(site, "noted") == 1
+
+
 def test_rolled_back(site: Site) -> None:
     handle = site.send("complete-in", "rollback", "rolled-back")
     assert handle.wait(20) is TaskStatus.FAILED

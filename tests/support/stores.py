@@ -47,6 +47,7 @@ TASK_TABLES = (
     "tasks",
     "leases",
     "task_attempts",
+    "task_notes",
     "task_logs",
     "checkpoints",
     "task_dependencies",

@@ -25,6 +25,7 @@ TABLES = (
     "tasks",
     "leases",
     "task_attempts",
+    "task_notes",
     "task_logs",
     "checkpoints",
     "workers",

@@ -13,6 +13,7 @@ from collections.abc import Generator
 from typing import Any
 
 from holdfast import Holdfast, current_task
+from tests.support.deadline import until
 from tests.support.ledger import agate, gate, note
 
 app = Holdfast()
@@ -155,11 +156,31 @@ def connect() -> Any:
     return psycopg.connect(settings.address)
 
 
+def note_in_the_middle(connection: Any) -> None:
+    """Note progress, and see it stored, in a transaction that does not see it."""
+    task = current_task()
+    if app.config.store.engine == "sqlite":
+        # Its transaction begins with its first write, and then nobody else writes.
+        task.set_progress(1, 2)
+        return
+    import psycopg
+
+    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    connection.execute("SELECT count(*) FROM entries")
+    task.set_progress(1, 2)
+    stored = "SELECT progress FROM holdfast_task_notes WHERE task_id = %s"
+    with psycopg.connect(app.config.store.address, autocommit=True) as other:
+        until(lambda: other.execute(stored, [task.id]).fetchone() is not None)
+    assert connection.execute(stored, [task.id]).fetchone() is None
+
+
 @app.task("complete-in", max_crashes=3)
 def complete_in(how: str, entry: str) -> Any:
     t = current_task()
     connection = connect()
     try:
+        if how == "noted":
+            note_in_the_middle(connection)
         connection.execute(f"INSERT INTO entries VALUES ('{entry}')")
         t.complete_in(connection, ["by my own hand", t.attempt])
         if how == "rollback":

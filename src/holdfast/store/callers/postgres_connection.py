@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 import psycopg
 from psycopg.pq import PipelineStatus, TransactionStatus
 
-from holdfast.core.errors import ConfigError, HoldfastError, StoreError
+from holdfast.core.errors import ConfigError, HoldfastError, StoreError, StoreUnavailable
 from holdfast.store.op import Mode, Op, Rows, Statement, adrive, drive
 from holdfast.store.postgres import faults
 from holdfast.store.postgres.binding import Binder
@@ -174,9 +174,16 @@ def _check_now(connection: AnyConnection) -> None:
 
 
 def _translated(error: psycopg.Error, name: str, connection: AnyConnection) -> HoldfastError:
-    return faults.translate(
+    translated = faults.translate(
         error, doing=f"running {name} on the caller's connection", lost=connection.closed
     )
+    if error.sqlstate == "40001":
+        return StoreUnavailable(
+            f"{translated}; others have written since your transaction began, and its isolation "
+            "level does not let it see that: roll it back and repeat it from its first statement",
+            conflict=True,
+        )
+    return translated
 
 
 def _shown(error: psycopg.Error) -> psycopg.Error | None:

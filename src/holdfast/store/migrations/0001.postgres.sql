@@ -61,11 +61,6 @@ CREATE TABLE holdfast_tasks (
     failed_reason        text,
     dead                 boolean,
 
-    progress             text,
-    stage                text,
-    stage_meta           text,
-    output               text,
-
     unique_key           text,
     unique_slot          text,
     concurrency_key      text,
@@ -148,6 +143,18 @@ CREATE TABLE holdfast_task_attempts (
 CREATE INDEX holdfast_task_attempts_error ON holdfast_task_attempts (error_code)
     WHERE error_code IS NOT NULL;
 CREATE INDEX holdfast_task_attempts_finished ON holdfast_task_attempts USING brin (finished_at);
+
+-- What a running task says about itself. Not in its own row: a transaction of the task's code that
+-- sees the past (REPEATABLE READ) could not complete the task once that row had changed.
+CREATE TABLE holdfast_task_notes (
+    task_id      uuid PRIMARY KEY,
+    progress     text,
+    stage        text,
+    stage_meta   text,
+    output       text,
+    heartbeat_at timestamptz,
+    updated_at   timestamptz NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 
 CREATE TABLE holdfast_task_logs (
     task_id    uuid NOT NULL,

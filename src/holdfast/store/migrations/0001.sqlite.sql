@@ -55,11 +55,6 @@ CREATE TABLE holdfast_tasks (
     failed_reason        TEXT,
     dead                 INTEGER,
 
-    progress             TEXT,
-    stage                TEXT,
-    stage_meta           TEXT,
-    output               TEXT,
-
     unique_key           TEXT,
     unique_slot          TEXT,
     concurrency_key      TEXT,
@@ -130,6 +125,18 @@ CREATE TABLE holdfast_task_attempts (
 
 CREATE INDEX holdfast_task_attempts_error ON holdfast_task_attempts (error_code)
     WHERE error_code IS NOT NULL;
+
+-- What a running task says about itself. Not in its own row, for the sake of PostgreSQL, which
+-- says why.
+CREATE TABLE holdfast_task_notes (
+    task_seq     INTEGER PRIMARY KEY,
+    progress     TEXT,
+    stage        TEXT,
+    stage_meta   TEXT,
+    output       TEXT,
+    heartbeat_at INTEGER,
+    updated_at   INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE holdfast_task_logs (
     task_seq   INTEGER NOT NULL,

@@ -1,6 +1,7 @@
 -- delete, prune: terminal → ∅, with everything that belongs to the task (there are no foreign keys).
 -- Differs from PostgreSQL: one statement per table.
 DELETE FROM holdfast_task_attempts WHERE task_seq IN (SELECT value FROM json_each(:keys));
+DELETE FROM holdfast_task_notes WHERE task_seq IN (SELECT value FROM json_each(:keys));
 DELETE FROM holdfast_task_logs WHERE task_seq IN (SELECT value FROM json_each(:keys));
 DELETE FROM holdfast_checkpoints WHERE task_seq IN (SELECT value FROM json_each(:keys));
 DELETE FROM holdfast_task_dependencies WHERE parent_id IN (SELECT value FROM json_each(:ids));

@@ -25,11 +25,14 @@ WITH resubmitted AS (
         expire_at = :good_until::timestamptz,
         unique_slot = unique_key,
         cancel_requested_at = NULL, finished_at = NULL, completed_at = NULL, failed_at = NULL,
-        error_code = NULL, failed_reason = NULL, result = NULL, progress = NULL, stage = NULL,
-        stage_meta = NULL, next_retry_at = NULL, dead = NULL, claimed_at = NULL,
-        claimed_by_worker_id = NULL, updated_at = :now
+        error_code = NULL, failed_reason = NULL, result = NULL, next_retry_at = NULL, dead = NULL,
+        claimed_at = NULL, claimed_by_worker_id = NULL, updated_at = :now
     WHERE id = ANY (:ids::uuid[])
         AND status IN ('FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED')
     RETURNING id, status, queue_name
+), forgotten AS (
+    UPDATE holdfast_task_notes
+    SET progress = NULL, stage = NULL, stage_meta = NULL
+    WHERE task_id = ANY (ARRAY(SELECT id FROM resubmitted))
 )
 SELECT id, status, queue_name FROM resubmitted;

@@ -1,6 +1,13 @@
 -- resubmit: FAILED, CANCELLED, EXPIRED, STALLED, DROPPED → PENDING, SCHEDULED or WAITING.
 -- Differs from PostgreSQL in how a batch is bound. A unique slot held by another task makes the
 -- unique index refuse the statement; the caller has looked first and names the holder.
+UPDATE holdfast_task_notes
+SET progress = NULL, stage = NULL, stage_meta = NULL
+WHERE task_seq IN (
+        SELECT seq FROM holdfast_tasks
+        WHERE id IN (SELECT value FROM json_each(:ids))
+            AND status IN ('FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED')
+    );
 UPDATE holdfast_tasks
 SET status = CASE
         WHEN deps_needed > 0 THEN 'WAITING'
@@ -17,9 +24,8 @@ SET status = CASE
     expire_at = :good_until,
     unique_slot = unique_key,
     cancel_requested_at = NULL, finished_at = NULL, completed_at = NULL, failed_at = NULL,
-    error_code = NULL, failed_reason = NULL, result = NULL, progress = NULL, stage = NULL,
-    stage_meta = NULL, next_retry_at = NULL, dead = NULL, claimed_at = NULL,
-    claimed_by_worker_id = NULL, updated_at = :now
+    error_code = NULL, failed_reason = NULL, result = NULL, next_retry_at = NULL, dead = NULL,
+    claimed_at = NULL, claimed_by_worker_id = NULL, updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids))
     AND status IN ('FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED')
 RETURNING id, status, queue_name;

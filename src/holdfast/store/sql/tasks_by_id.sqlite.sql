@@ -1,12 +1,20 @@
--- Every column of these tasks. Differs from PostgreSQL in how a batch is bound.
+-- Every column of these tasks, and what they said about themselves.
+-- Differs from PostgreSQL in how a batch is bound.
 SELECT
-    id, task_name, version, queue_name, priority, status, args, kwargs, task_options, tags,
-    enqueue_sha, sent_at, created_at, updated_at, enqueued_at, run_at, due_at, good_until,
-    good_for_us, expire_at, claim_token, claimed_at, claimed_by_worker_id, started_at,
-    first_started_at, retried_at, heartbeat_at, cancel_requested_at, worker_pid, worker_hostname,
-    worker_process_name, attempt, retry_count, max_retries, crash_count, next_retry_at, finished_at,
-    completed_at, failed_at, result, error_code, failed_reason, dead, progress, stage, stage_meta,
-    output, unique_key, unique_slot, concurrency_key, workflow_id, deps_needed, deps_open,
-    parent_id, root_id, schedule_name, schedule_tick, trace_context
-FROM holdfast_tasks
-WHERE id IN (SELECT value FROM json_each(:ids));
+    task.id, task.task_name, task.version, task.queue_name, task.priority, task.status, task.args,
+    task.kwargs, task.task_options, task.tags, task.enqueue_sha, task.sent_at, task.created_at,
+    max(task.updated_at, ifnull(note.updated_at, task.updated_at)) AS updated_at,
+    task.enqueued_at, task.run_at, task.due_at, task.good_until, task.good_for_us, task.expire_at,
+    task.claim_token, task.claimed_at, task.claimed_by_worker_id, task.started_at,
+    task.first_started_at, task.retried_at,
+    max(task.heartbeat_at, ifnull(note.heartbeat_at, task.heartbeat_at)) AS heartbeat_at,
+    task.cancel_requested_at, task.worker_pid, task.worker_hostname, task.worker_process_name,
+    task.attempt, task.retry_count, task.max_retries, task.crash_count, task.next_retry_at,
+    task.finished_at, task.completed_at, task.failed_at, task.result, task.error_code,
+    task.failed_reason, task.dead, note.progress, note.stage, note.stage_meta, note.output,
+    task.unique_key, task.unique_slot, task.concurrency_key, task.workflow_id, task.deps_needed,
+    task.deps_open, task.parent_id, task.root_id, task.schedule_name, task.schedule_tick,
+    task.trace_context
+FROM holdfast_tasks AS task
+LEFT JOIN holdfast_task_notes AS note ON note.task_seq = task.seq
+WHERE task.id IN (SELECT value FROM json_each(:ids));

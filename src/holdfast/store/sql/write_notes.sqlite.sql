@@ -1,20 +1,13 @@
 -- Progress, stage, heartbeat and output of running tasks. Fenced by each task's own token.
--- Differs from PostgreSQL: the batch is an array of [key, token, {progress, stage, …}].
+-- Differs from PostgreSQL: the batch is an array of [key, token, {progress, stage, …}], and nobody
+-- else writes.
 -- A stage comes with its own meta, or with none; what is null otherwise stays as it is.
-UPDATE holdfast_tasks AS task
-SET progress = ifnull(change.progress, task.progress),
-    stage = ifnull(change.stage, task.stage),
-    stage_meta = CASE
-        WHEN change.stage IS NOT NULL THEN change.meta
-        ELSE ifnull(change.meta, task.stage_meta)
-    END,
-    heartbeat_at = CASE WHEN change.beat THEN :now ELSE task.heartbeat_at END,
-    output = CASE
-        WHEN change.output IS NOT NULL
-            THEN substr(ifnull(task.output, '') || change.output, 1, :longest)
-        ELSE task.output
-    END,
-    updated_at = :now
+INSERT INTO holdfast_task_notes (
+    task_seq, progress, stage, stage_meta, output, heartbeat_at, updated_at
+)
+SELECT
+    task.seq, change.progress, change.stage, change.meta, substr(change.output, 1, :longest),
+    CASE WHEN change.beat THEN :now END, :now
 FROM (
     SELECT
         json_extract(value, '$[0]') AS key,
@@ -26,5 +19,20 @@ FROM (
         json_extract(value, '$[2].output') AS output
     FROM json_each(:changes)
 ) AS change
+CROSS JOIN holdfast_tasks AS task
 WHERE task.seq = change.key AND task.status = 'RUNNING' AND task.claim_token = change.token
-RETURNING seq AS key;
+ON CONFLICT (task_seq) DO UPDATE
+SET progress = ifnull(excluded.progress, progress),
+    stage = ifnull(excluded.stage, stage),
+    stage_meta = CASE
+        WHEN excluded.stage IS NOT NULL THEN excluded.stage_meta
+        ELSE ifnull(excluded.stage_meta, stage_meta)
+    END,
+    output = CASE
+        WHEN excluded.output IS NOT NULL
+            THEN substr(ifnull(output, '') || excluded.output, 1, :longest)
+        ELSE output
+    END,
+    heartbeat_at = ifnull(excluded.heartbeat_at, heartbeat_at),
+    updated_at = excluded.updated_at
+RETURNING task_seq AS key;

@@ -1,7 +1,8 @@
 """What running tasks leave behind: notes, checkpoints, output and logs.
 
 Owns every write about a run that is not its end. All of them are fenced by the run's own
-token; a batch answers with the keys that it met. None touches a column of an index.
+token; a batch answers with the keys that it met. None changes the task's row, so that a task can
+complete itself in a transaction that began before them (`complete_in` at REPEATABLE READ).
 """
 
 from __future__ import annotations
