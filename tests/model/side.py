@@ -86,18 +86,27 @@ def difference(expected: Tables, found: Tables) -> list[str]:
     return lines
 
 
+def _place(column: str) -> str:
+    """Where a field of a task's record is stored."""
+    noted = column in ("progress", "stage", "stage_meta", "output")
+    return f"note.{column}" if noted else f"task.{column}"
+
+
 @reads
 def _tables(engine: str) -> Steps[Tables]:
-    seq, attempts = "id", "holdfast_task_attempts AS row"
+    seq, notes, attempts = "id", "task_id", "holdfast_task_attempts AS row"
     if engine == "sqlite":
         # An attempt whose task is gone shows up with no task.
-        seq = "seq"
+        seq, notes = "seq", "task_seq"
         attempts = (
             "(SELECT stored.*, task.id AS task_id FROM holdfast_task_attempts AS stored"
             " LEFT JOIN holdfast_tasks AS task ON task.seq = stored.task_seq) AS row"
         )
     answers = yield (
-        _raw(f"SELECT {seq}, {', '.join(_TASK)} FROM holdfast_tasks"),
+        _raw(
+            f"SELECT task.{seq}, {', '.join(map(_place, _TASK))} FROM holdfast_tasks AS task"
+            f" LEFT JOIN holdfast_task_notes AS note ON note.{notes} = task.{seq}"
+        ),
         _raw(f"SELECT {', '.join(_ATTEMPT)} FROM {attempts}"),
         _raw("SELECT token, worker_id, expires_at, task_ids FROM holdfast_leases"),
         _raw(
