@@ -57,10 +57,12 @@ class Hands:
             return []
         return [job for run in self._reader.feed(data) for job in run.jobs]
 
-    def ended(self, task: ClaimedTask, outcome: Outcome) -> None:
+    def ended(self, task: ClaimedTask, outcome: Outcome, given_at: float = 0.0) -> None:
         """The child has run this task, which was claimed and started, to this end."""
         slot = len(self.ledger.finished) + 1
-        assignment = Assignment(slot, task, Policy(), self.child, 0, started=True)
+        assignment = Assignment(
+            slot, task, Policy(), self.child, 0, started=True, given_at=given_at
+        )
         self.ledger.claimed([task])
         self.ledger.assignments[slot] = assignment
         self.child.take(assignment, alone=False)

@@ -71,6 +71,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
         "deletable": list(zip(keys, ids, strict=True)),
         "lease_keys": [(TOKEN, task_ids)],
         "lock": [(key,) for key in keys],
+        "free_tasks": [(key,) for key in keys],
         "next_due": [(None, 0)],
         "unknown_pending": [(ids[0],)],
     }

@@ -45,6 +45,7 @@ WANTED = {
     "end": {"holdfast_tasks_pkey": BY_KEY},
     "lock": {"holdfast_tasks_pkey": BY_KEY},
     "lock_tasks": {"holdfast_tasks_pkey": BY_KEY},
+    "free_tasks": {"holdfast_tasks_pkey": BY_KEY},
     "write_notes": {"holdfast_tasks_pkey": BY_KEY},
     "cancel": {"holdfast_tasks_pkey": BY_KEY},
     "promote": {"holdfast_tasks_due": "(due_at <= ", "holdfast_tasks_pkey": BY_KEY},

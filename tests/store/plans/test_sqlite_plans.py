@@ -35,6 +35,7 @@ WANTED = {
     "complete": {BY_KEY},
     "end": {BY_KEY},
     "lock": {BY_KEY},
+    "free_tasks": {BY_KEY},
     "write_notes": {BY_KEY},
     "leased_tasks": {BY_KEY},
     "cancel": {BY_ID},

@@ -34,6 +34,7 @@ ANCHORS = {
     "expire": "WHERE expire_at",
     "promote": "WHERE due_at",
     "prunable": "WHERE task.id",
+    "audit": "WHERE task.id",
     "unknown_pending": "WHERE task.queue_name",
     "lock_tasks": "WHERE id = ANY",
     "complete": "WHERE id = ANY",
@@ -269,6 +270,28 @@ def test_a_task_that_is_resubmitted_while_it_is_pruned(labs: Labs) -> None:
         assert pruned.removed == 0
         assert lab.status(id) is PENDING
         assert len(lab.attempts(id)) == 1
+
+
+@pytest.mark.parametrize("what", ["claimed", "ended", "recovered"])
+def test_a_task_that_changes_hands_while_it_is_audited(labs: Labs, what: str) -> None:
+    """A claim and its lease come and go together; the audit has nothing to report."""
+    with gate(labs, "audit") as gated:
+        lab = gated.lab
+        task = lab.running()
+        lab.send()
+
+        def meanwhile() -> None:
+            if what == "recovered":
+                lab.clock.advance(60)
+                assert lab.run(leases.recover(vanished)) is not None
+            elif what == "ended":
+                lab.complete(task)
+                lab.run(leases.clean([task.token]))
+            lab.claim()
+
+        audited = gated.play(lambda hand: hand.run(leases.audit()), meanwhile)
+        assert (audited.adopted, audited.stuck) == (0, 0)
+        assert lab.run(leases.count()) == (2 if what == "claimed" else 1)
 
 
 @pytest.mark.parametrize("what", ["claimed", "cancelled", "delayed", "moved", "put to the end"])

@@ -73,7 +73,7 @@ def _end_the_start(number: int, frame: FrameType | None) -> None:
 @click.option(
     "--retention",
     metavar="KIND=TIME,…",
-    help="How long records are kept: tasks=30d,logs=7d,worker_states=7d,dead=never.",
+    help="How long records are kept: tasks=30d,logs=7d,stats=7d,worker_states=7d,dead=never.",
 )
 @click.option("--burst", is_flag=True, default=None, help="Stop when there is nothing left to do.")
 @click.option("--reload", is_flag=True, help="For development: start anew when a file changes.")

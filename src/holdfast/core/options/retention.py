@@ -20,11 +20,12 @@ class Retention:
 
     Durations are seconds, timedeltas, or text such as "30d" or "12h". `dead` is for tasks
     in the dead letters, which are otherwise kept until someone looks at them; `logs` is for
-    the captured output of attempts.
+    the captured output of attempts; `stats` for the counters per minute, worker and task.
     """
 
     tasks: Span | None = "30d"
     worker_states: Span | None = "7d"
+    stats: Span | None = "7d"
     workflows: Span | None = "30d"
     logs: Span | None = "30d"
     dead: Span | None = None

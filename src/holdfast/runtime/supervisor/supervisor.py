@@ -171,6 +171,7 @@ class Supervisor:
             options,
             self._outage,
             promoted=lambda: self._claimer.rung(frozenset()),
+            told_time=self.ledger.learn_time,
             task_log=task_log,
         )
         self._maintenance = Loop(maintenance, self._failed)

@@ -1,5 +1,7 @@
 -- One page of the audit: which tasks are in flight without a lease row, and which wait for nothing.
--- Differs from SQLite: rows somebody is writing are left for the next walk.
+-- Nothing is locked: one snapshot shows a claim with its lease, or neither. (A row that is locked
+-- here would be shown as it is now, beside leases as they were when the statement began.)
+-- Differs from SQLite in the types of its parameters.
 SELECT
     task.id AS key, task.id, task.status, task.claim_token,
     task.claim_token IS NOT NULL
@@ -12,5 +14,4 @@ SELECT
 FROM holdfast_tasks AS task
 WHERE task.id > :after::uuid
 ORDER BY task.id
-LIMIT :page::int
-FOR UPDATE OF task SKIP LOCKED;
+LIMIT :page::int;

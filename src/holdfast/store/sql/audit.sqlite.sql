@@ -1,5 +1,5 @@
 -- One page of the audit: which tasks are in flight without a lease row, and which wait for nothing.
--- Differs from PostgreSQL: no row locks.
+-- Differs from PostgreSQL in the key of a task.
 SELECT
     task.seq AS key, task.id, task.status, task.claim_token,
     task.claim_token IS NOT NULL

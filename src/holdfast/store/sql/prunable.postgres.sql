@@ -1,5 +1,6 @@
 -- One page of the janitor's walk by primary key: which tasks are past their retention.
--- Differs from SQLite: tasks someone is touching are left for the next walk.
+-- Nothing is locked: a lock is a write, and there is nothing to do for most of them.
+-- Differs from SQLite in how the workflow is asked for.
 SELECT
     task.id AS key,
     task.id,
@@ -22,5 +23,4 @@ SELECT
 FROM holdfast_tasks AS task
 WHERE task.id > :after::uuid
 ORDER BY task.id
-LIMIT :page::int
-FOR UPDATE OF task SKIP LOCKED;
+LIMIT :page::int;

@@ -1,5 +1,5 @@
 -- One page of the janitor's walk by id: which tasks are past their retention.
--- Differs from PostgreSQL: no row locks.
+-- Differs from PostgreSQL in the key of a task.
 SELECT
     task.seq AS key,
     task.id,

@@ -43,7 +43,7 @@ from holdfast.store.op import (
     writes,
 )
 from holdfast.store.verbs import dependents
-from holdfast.store.verbs.claims import Hold, lockable, release
+from holdfast.store.verbs.claims import Hold, lockable, release, writable
 from holdfast.store.verbs.finish import Ending, end_steps
 
 log = logging.getLogger("holdfast.store")
@@ -253,28 +253,63 @@ class Audited(NamedTuple):
     """Where the next page starts; None when the walk is over."""
 
 
+class Suspects(NamedTuple):
+    """What one look at a page of the audit found."""
+
+    orphans: dict[bytes, list[Key]]
+    """By their tokens, which have no lease row."""
+    idle: dict[Key, bytes]
+    """Keys and ids of WAITING tasks with nothing open."""
+    next: bytes | None
+    """Where the next page starts; None when the walk is over."""
+
+    @property
+    def keys(self) -> list[Key]:
+        return [key for keys in self.orphans.values() for key in keys] + list(self.idle)
+
+
+@reads
+def suspects(after: bytes = bytes(16), *, page: int = 500) -> Steps[Suspects]:
+    """Look at one page of `tasks` for what no verb leaves behind; nothing is locked or changed."""
+    return (yield from _suspects(after, page))
+
+
+def _suspects(after: bytes, page: int) -> Steps[Suspects]:
+    found = yield Statement("audit", {"after": after, "page": page})
+    orphans: dict[bytes, list[Key]] = {}
+    idle: dict[Key, bytes] = {}
+    for key, id, status, token, orphaned, is_idle in found:
+        if orphaned and status in (TaskStatus.CLAIMED, TaskStatus.RUNNING):
+            orphans.setdefault(rows.uuid(token), []).append(rows.key(key))
+        elif is_idle:
+            idle[rows.key(key)] = rows.uuid(id)
+    return Suspects(orphans, idle, rows.uuid(found[-1][1]) if len(found) == page else None)
+
+
 @writes
 def audit(after: bytes = bytes(16), *, page: int = 500) -> Steps[Audited]:
     """Walk one page of `tasks` and mend what no verb leaves behind.
 
     A task in flight whose lease row is gone would never be recovered: it is given a lease
     that has expired, so the reaper finds it. A WAITING task whose edges are all resolved
-    would wait for ever: what its counts say is done.
+    would wait for ever: what its counts say is done. What looks so is locked and looked at once
+    more: nobody can claim or end it then, and only what is found both times is mended.
     """
-    found = yield Statement("audit", {"after": after, "page": page})
-    orphans: dict[bytes, list[Key]] = {}
-    stuck: list[bytes] = []
-    for key, id, status, token, orphaned, idle in found:
-        if orphaned and status in (TaskStatus.CLAIMED, TaskStatus.RUNNING):
-            orphans.setdefault(rows.uuid(token), []).append(rows.key(key))
-        elif idle:
-            stuck.append(rows.uuid(id))
-    for token, keys in orphans.items():
-        yield Statement("adopt", {"token": token, "keys": Keys(keys)})
+    first = yield from _suspects(after, page)
+    if not first.keys:
+        return Audited(0, 0, first.next)
+    ours = yield from writable(first.keys)
+    again = yield from _suspects(after, page)
+    adopted = 0
+    for token, keys in again.orphans.items():
+        lost = [key for key in keys if key in ours and key in first.orphans.get(token, ())]
+        if lost:
+            adopted += len(lost)
+            yield Statement("adopt", {"token": token, "keys": Keys(lost)})
+    stuck = [id for key, id in again.idle.items() if key in ours and key in first.idle]
     if stuck:
         yield from dependents.settle(stuck)
-    last = rows.uuid(found[-1][1]) if len(found) == page else None
-    return Audited(sum(map(len, orphans.values())), len(stuck), last)
+    return Audited(adopted, len(stuck), first.next)
 
 
 def _decided(

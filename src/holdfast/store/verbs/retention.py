@@ -1,7 +1,8 @@
 """prune: forgetting ended tasks and old snapshots, in small batches.
 
-Owns retention. It walks `tasks` by primary key in pages, because an index on the time of
-ending would cost every finish; a page is one short transaction.
+Owns retention, and whose turn the walk is. It walks `tasks` by primary key in pages, because an
+index on the time of ending would cost every finish. A page is read; only what is past its time is
+locked, looked at again, and removed in one short transaction.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from holdfast.store import rows
-from holdfast.store.op import At, Statement, Steps, writes
+from holdfast.store.op import At, Statement, Steps, alone, reads, writes
+from holdfast.store.verbs.claims import writable
 from holdfast.store.verbs.operate import remove
 
 START = bytes(16)
+_WALK = "walk"
 
 
 class Pruned(NamedTuple):
@@ -22,6 +25,29 @@ class Pruned(NamedTuple):
     removed: int
     next: bytes | None
     """Where the next page starts; None when the walk is over."""
+
+
+class Looked(NamedTuple):
+    """One page of the walk, only looked at."""
+
+    past: int
+    """How many tasks of it are past their time."""
+    next: bytes | None
+    """Where the next page starts; None when the walk is over."""
+
+
+@reads
+def look(
+    after: bytes = START,
+    *,
+    before: int | None,
+    dead_before: int | None = None,
+    page: int = 500,
+) -> Steps[Looked]:
+    """What `prune` would find; nothing is locked or changed."""
+    found = yield _prunable(after, before, dead_before, page)
+    more = rows.uuid(found[-1][1]) if len(found) == page else None
+    return Looked(sum(bool(row[2]) for row in found), more)
 
 
 @writes
@@ -34,7 +60,20 @@ def prune(
 ) -> Steps[Pruned]:
     """Remove those tasks of one page that ended before `before`; dead letters have their own
     time, and None keeps for ever."""
-    found = yield Statement(
+    found = yield _prunable(after, before, dead_before, page)
+    more = rows.uuid(found[-1][1]) if len(found) == page else None
+    past = [rows.key(row[0]) for row in found if row[2]]
+    if not past:
+        return Pruned(len(found), 0, more)
+    ours = yield from writable(past)
+    # One may have been resubmitted in between.
+    again = yield _prunable(after, before, dead_before, page)
+    removed = yield from remove([row for row in again if row[2] and rows.key(row[0]) in ours])
+    return Pruned(len(found), len(removed), more)
+
+
+def _prunable(after: bytes, before: int | None, dead_before: int | None, page: int) -> Statement:
+    return Statement(
         "prunable",
         {
             "after": after,
@@ -43,15 +82,39 @@ def prune(
             "page": page,
         },
     )
-    removed = yield from remove([row for row in found if row[2]])
-    more = rows.uuid(found[-1][1]) if len(found) == page else None
-    return Pruned(len(found), len(removed), more)
+
+
+@alone
+def take_walk(*, every_us: int, stale_us: int) -> Steps[bytes | None]:
+    """Take the turn to walk, if it is due and nobody is walking; where to begin.
+
+    One walk serves all workers. It is due `every_us` after the last one ended; one whose walker
+    has not been heard of for `stale_us` is taken over where it was.
+    """
+    found = yield Statement(
+        "take_walk",
+        {"name": _WALK, "every_us": every_us, "stale_us": stale_us, "start": START.hex()},
+    )
+    return bytes.fromhex(found[0][0]) if found else None
+
+
+@alone
+def note_walk(after: bytes | None) -> Steps[None]:
+    """Say how far the walk has come; None: it is over."""
+    yield Statement("note_walk", {"name": _WALK, "value": None if after is None else after.hex()})
 
 
 @writes
 def prune_worker_states(*, before: int, batch: int = 1000) -> Steps[int]:
     """Remove snapshots older than `before`; fewer than `batch`: all of them."""
     found = yield Statement("prune_worker_states", {"before": At(before), "batch": batch})
+    return len(found)
+
+
+@writes
+def prune_stats(*, before: int, batch: int = 1000) -> Steps[int]:
+    """Remove counters of minutes before `before`; fewer than `batch`: all of them."""
+    found = yield Statement("prune_stats", {"before": At(before), "batch": batch})
     return len(found)
 
 

@@ -25,7 +25,11 @@ _COLUMNS = {
 
 
 class Tally(NamedTuple):
-    """What one worker counted for one task of one queue."""
+    """What one worker counted for one task of one queue.
+
+    `wait_us` is the time from when each could have been claimed until it was given to a child,
+    `run_us` the time that its code took.
+    """
 
     worker_id: str
     queue_name: str

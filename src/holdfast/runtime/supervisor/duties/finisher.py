@@ -259,6 +259,8 @@ class Finisher:
         busy: list[Finished] = []
         ended: list[ClaimedTask] = []
         runs: defaultdict[tuple[str, str, TaskStatus | None], list[int]] = defaultdict(list)
+        waits: defaultdict[tuple[str, str], int] = defaultdict(int)
+        ahead_us = self._ledger.ahead_us
         for done in batch:
             task = done.assignment.task
             landing = answers.get(task.key, _COMPLETED_ITSELF)
@@ -268,6 +270,10 @@ class Finisher:
             ended.append(task)
             if landing.answer is not Answer.LOST:
                 runs[task.queue_name, task.task_name, landing.status].append(done.run_us)
+                given_at = done.assignment.given_at
+                if given_at and ahead_us is not None:
+                    wait_us = round(given_at * 1_000_000) + ahead_us - task.enqueued_at
+                    waits[task.queue_name, task.task_name] += max(0, wait_us)
                 continue
             log.warning(
                 "%s: its lease was lost; what attempt %d came to is discarded",
@@ -288,6 +294,8 @@ class Finisher:
             counts[_COUNTED_AS.get(status, "other")] += len(took)
             self._task_log.counted(_COUNTED_AS.get(status, "other"), len(took))
             counts["run_us"] += sum(took)
+        for name, waited_us in waits.items():
+            self._counts[name]["wait_us"] += waited_us
 
     def _held_up(self, batch: list[Finished], extras: Extras, waits: bool, halvings: int) -> None:
         """Somebody holds one of the rows: write the others."""

@@ -1,18 +1,22 @@
 """The janitor: retention and audit, a page at a time.
 
-Owns the walk over all tasks. It is never in a hurry: one small page per tick, an hour
-between walks, and any worker's walk is as good as another's.
+Owns the walk over all tasks. One walk an hour serves the whole fleet: whoever finds it due takes
+the turn, which is noted in the store with how far it has come, so that a walk whose worker has
+gone is taken over. It is never in a hurry: one small page per tick. A page is only read, unless
+there is something to remove or to mend.
 """
 
 from __future__ import annotations
 
 import logging
 import random
+from collections.abc import Callable
+from time import monotonic
 
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.store.op import Key
+from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import evidence, leases, retention, timing
 
@@ -21,6 +25,11 @@ log = logging.getLogger("holdfast.worker")
 _BETWEEN_WALKS = 3600.0
 _BETWEEN_PAGES = 0.05
 _FIRST_WALK = 60.0
+_LOOK_FOR_A_TURN = 600.0
+_NOTE_EVERY = 30.0
+_STALE = 300.0
+"""Seconds without a note after which a walk is taken over."""
+_BATCH = 1000
 
 
 class Janitor:
@@ -33,6 +42,8 @@ class Janitor:
         self._keep = options.retention
         self._outage = outage
         self._after: bytes | None = None
+        """Where the next page of our walk starts; None while it is not our turn."""
+        self._note_at = 0.0
         self._rested = False
 
     def tick(self) -> float:
@@ -44,38 +55,52 @@ class Janitor:
         if self._outage.is_on:
             return 1.0
         try:
-            return self._page()
+            return self._page() if self._after is not None or self._take_turn() else _rest()
         except StoreUnavailable as error:
             self._outage.noted(error)
             return 1.0
         except StoreError:
             log.exception("retention failed; it is tried again in an hour")
+            self._after = None
             return _BETWEEN_WALKS
 
+    def _take_turn(self) -> bool:
+        self._after = self._store.run(
+            retention.take_walk(
+                every_us=round(_BETWEEN_WALKS * 1_000_000), stale_us=round(_STALE * 1_000_000)
+            )
+        )
+        self._note_at = monotonic() + _NOTE_EVERY
+        return self._after is not None
+
     def _page(self) -> float:
+        assert self._after is not None
         now = self._store.run(timing.next_due()).now
 
         def before(name: str) -> int | None:
             keep = self._keep.keep_us(name)
             return None if keep is None else now - keep
 
-        after = self._after or retention.START
-        self._audit(after)
-        page = retention.prune(after, before=before("tasks"), dead_before=before("dead"))
-        done = self._store.run(page)
-        self._after = done.next
-        if done.next is not None:
+        self._audit(self._after)
+        self._after = self._prune(self._after, before("tasks"), before("dead"))
+        if self._after is not None:
+            if monotonic() >= self._note_at:
+                self._store.run(retention.note_walk(self._after))
+                self._note_at = monotonic() + _NOTE_EVERY
             return _BETWEEN_PAGES
         self._forget_logs(before("logs"))
+        self._forget(before("stats"), retention.prune_stats)
         snapshots = before("worker_states")
+        self._forget(snapshots, retention.prune_worker_states)
         if snapshots is not None:
-            while self._store.run(retention.prune_worker_states(before=snapshots)) == 1000:
-                pass
             self._store.run(retention.prune_workers(before=snapshots))
-        return _BETWEEN_WALKS * random.uniform(0.9, 1.1)
+        self._store.run(retention.note_walk(None))
+        return _rest()
 
     def _audit(self, after: bytes) -> None:
-        found = self._store.run(leases.audit(after))
+        if not self._store.run(leases.suspects(after)).keys:
+            return
+        found = self._store.run(at_once(leases.audit(after)))
         if found.adopted or found.stuck:
             log.error(
                 "the audit found %d task(s) in flight without a lease and %d that waited for "
@@ -84,6 +109,23 @@ class Janitor:
                 found.stuck,
             )
 
+    def _prune(self, after: bytes, before: int | None, dead_before: int | None) -> bytes | None:
+        page = self._store.run(retention.look(after, before=before, dead_before=dead_before))
+        if page.past:
+            prune = retention.prune(after, before=before, dead_before=dead_before)
+            try:
+                self._store.run(at_once(prune))
+            except StoreUnavailable as error:
+                # Somebody holds something that belongs to one of them: the next walk, then.
+                if not error.locked:
+                    raise
+        return page.next
+
+    def _forget(self, before: int | None, prune: Callable[..., Op[int]]) -> None:
+        while before is not None:
+            if self._store.run(prune(before=before, batch=_BATCH)) < _BATCH:
+                return
+
     def _forget_logs(self, before: int | None) -> None:
         after: Key | None = None
         while before is not None:
@@ -91,3 +133,8 @@ class Janitor:
             if done.next is None:
                 return
             after = done.next
+
+
+def _rest() -> float:
+    """Until somebody looks whether the next walk is due."""
+    return _LOOK_FOR_A_TURN * random.uniform(0.75, 1.25)

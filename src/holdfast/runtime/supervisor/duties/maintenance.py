@@ -48,6 +48,7 @@ class Maintenance:
         outage: Outage,
         *,
         promoted: Callable[[], None],
+        told_time: Callable[[int], None] = lambda now: None,
         clock: Callable[[], float] = uptime,
         task_log: TaskLog | None = None,
     ) -> None:
@@ -57,6 +58,8 @@ class Maintenance:
         self._options = options
         self._outage = outage
         self._promoted = promoted
+        self._told_time = told_time
+        """Called with what the store's clock says, whenever it was asked."""
         self._looked_at = self._recover_at = self._expire_at = -inf
 
     def tick(self) -> float:
@@ -92,6 +95,7 @@ class Maintenance:
 
     def _promote(self) -> float:
         due = self._store.run(timing.next_due())
+        self._told_time(due.now)
         if due.at is None:
             return self._options.poll
         if due.at > due.now:

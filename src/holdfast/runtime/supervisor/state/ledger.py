@@ -80,6 +80,8 @@ class Ledger:
         self.spent: set[bytes] = set()
         """Tokens whose tasks have all ended durably: their lease rows can go."""
         self.costs = Costs()
+        self.ahead_us: int | None = None
+        """How far the store's clock is ahead of our monotonic one, once it is known."""
         self.accepting = True
         self.claiming = False
         """Whether the claimer is in the middle of a turn."""
@@ -329,6 +331,10 @@ class Ledger:
         if only is not None and only.max_concurrent is not None:
             left = min(left, only.max_concurrent - self._by_name[only.name])
         return left
+
+    def learn_time(self, now_us: int) -> None:
+        """The store's clock says so, at this moment. (Any thread, without the lock.)"""
+        self.ahead_us = now_us - round(monotonic() * 1_000_000)
 
     # --- ended runs ------------------------------------------------------------------------
 
