@@ -294,8 +294,8 @@ class Finisher:
             counts[_COUNTED_AS.get(status, "other")] += len(took)
             self._task_log.counted(_COUNTED_AS.get(status, "other"), len(took))
             counts["run_us"] += sum(took)
-        for name, waited_us in waits.items():
-            self._counts[name]["wait_us"] += waited_us
+        for of_task, waited_us in waits.items():
+            self._counts[of_task]["wait_us"] += waited_us
 
     def _held_up(self, batch: list[Finished], extras: Extras, waits: bool, halvings: int) -> None:
         """Somebody holds one of the rows: write the others."""
