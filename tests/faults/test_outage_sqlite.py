@@ -46,6 +46,22 @@ def test_a_full_disk(site: Site, tmp_path: Path) -> None:
     assert worker.stop() == 0
 
 
+def test_a_full_disk_is_said_once_although_reading_goes_on(site: Site) -> None:
+    worker = site.worker("-c", "1").ready()
+    before = resource.prlimit(worker.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (0, before[1]))
+    # Nothing is held, so nothing has to be renewed: only claiming it fails.
+    handle = site.send("step", 1)
+    until(lambda: "store is away" in worker.said, within=10)
+    passed(3)
+    assert worker.said.count("store is away") == 1
+    assert "store is back" not in worker.said
+    resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, before)
+    assert handle.get(20) == 1
+    until(lambda: "store is back" in worker.said, within=10)
+    assert worker.stop() == 0
+
+
 _OUTSIDER = """
 import sqlite3, sys, time
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)

@@ -19,6 +19,8 @@ log = logging.getLogger("holdfast.worker")
 
 _FIRST_PAUSE = 0.05
 _SAY_EVERY = 5.0
+_BELIEVED_AFTER = 2.0
+"""For how long it must be over to be called over. A full disk still takes small writes, or none."""
 
 
 class Outage:
@@ -28,10 +30,13 @@ class Outage:
         self._longest = longest_pause
         self._lock = threading.Lock()
         self._since: float | None = None
-        self._said_at = 0.0
+        self._said_at = -inf
         self._failures = 0
         self._over = threading.Event()
         self._ended_at = -inf
+        self._said_since: float | None = None
+        """Since when it has been away, in the words of the log."""
+        self._returned = False
         self.silent = False
 
     @property
@@ -59,30 +64,48 @@ class Outage:
         with self._lock:
             if self._since is None:
                 self._since = now
+                self._returned = now - self._ended_at < _BELIEVED_AFTER
                 self._over.clear()
+            if self._said_since is None:
+                self._said_since = now
+            lasted = now - self._said_since
             self._failures += 1
             self.silent = error.silent
             say = now - self._said_at >= _SAY_EVERY
             if say:
                 self._said_at = now
         if say:
-            log.warning("the store is away (%.0f s): %s", self.lasted, error)
+            log.warning("the store is away (%.0f s): %s", lasted, error)
 
     def over(self) -> None:
         """The store could be used."""
         if self._since is None:
+            if self._said_since is not None:
+                self.settle()
             return
         with self._lock:
-            lasted, self._since = self.lasted, None
+            self._since = None
             self._ended_at = monotonic()
-            self._failures = 0
-            self._said_at = 0.0
             self.silent = False
             self._over.set()
+
+    def settle(self) -> None:
+        """Say that it is over, once that has lasted; called now and then."""
+        with self._lock:
+            since = self._said_since
+            if since is None or self._since is not None or self.over_for < _BELIEVED_AFTER:
+                return
+            lasted = self._ended_at - since
+            self._said_since = None
+            self._said_at = -inf
+            self._failures = 0
+            self._returned = False
         log.info("the store is back after %.1f s", lasted)
 
     def wait(self) -> None:
         """Pause before the next attempt: longer each time, never in step with others."""
         with self._lock:
             pause = min(_FIRST_PAUSE * 2 ** min(self._failures, 10), self._longest)
-        self._over.wait(random.uniform(pause / 2, pause))
+            # If it comes and goes, that it has come is no reason to hurry.
+            until = threading.Event() if self._returned else self._over
+        until.wait(random.uniform(pause / 2, pause))

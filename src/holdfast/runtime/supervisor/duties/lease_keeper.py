@@ -88,6 +88,7 @@ class LeaseKeeper:
         if now >= self._clean_at and not self._outage.is_on:
             self._clean()
             self._clean_at = now + _CLEAN_EVERY
+        self._outage.settle()
         return _TICK
 
     def _renew(self, tokens: list[bytes], now: float) -> None:
