@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from holdfast.runtime import orphan_guard
+from holdfast.runtime.reaper import reap
 
 log = logging.getLogger("holdfast.reload")
 
@@ -49,6 +50,7 @@ class _Reloading:
         while not self._asked:
             # Ended by itself, it waits for a change: most likely the app cannot be imported.
             time.sleep(_EVERY)
+            reap({process.pid})
             now = snapshot(self._root)
             if now != seen and not self._asked:
                 changed = min(path for path, at in now.items() ^ seen.items())

@@ -35,28 +35,40 @@ def launch(
     *,
     version: str,
     path: Sequence[str] = (),
+    owns_process: bool = False,
     ready: Callable[[], None] = lambda: None,
 ) -> Supervisor:
     """Everything a worker needs, ready to `run`; raises if app or store are not usable.
 
     `given`: settings of the worker, by flag or keyword; None is not given. `path`: where this
-    process finds its modules, if the app shall be found there too.
+    process finds its modules, if the app shall be found there too. `owns_process`: this process is
+    there for the worker alone, so that all its children are the worker's.
     """
     process_role.refuse_worker()
     template = TemplateProcess(target, path)
     try:
         # From here on the application is being imported, over there, and so is all of this.
+        from holdfast.runtime import file_limit
         from holdfast.runtime.options import WorkerOptions
-        from holdfast.runtime.supervisor.supervisor import Supervisor
+        from holdfast.runtime.supervisor.supervisor import Supervisor, pool_size
         from holdfast.store.open import open_store
 
         manifest = template.manifest()
         if not manifest.tasks:
             log.warning("%s has no task: import the modules that define them beside it", target)
         options = WorkerOptions.load(given, manifest.settings, os.environ)
+        file_limit.ensure(sum(count for count, _ in pool_size(options, manifest.tasks).values()))
         store = open_store(store_settings(manifest))
         try:
-            return Supervisor(template, manifest, store, options, version=version, ready=ready)
+            return Supervisor(
+                template,
+                manifest,
+                store,
+                options,
+                version=version,
+                owns_process=owns_process,
+                ready=ready,
+            )
         except BaseException:
             store.close()
             raise

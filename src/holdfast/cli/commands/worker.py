@@ -117,7 +117,7 @@ def worker(
     # Until there is something to stop in an orderly way, a wish to stop ends the start.
     on_stop(_end_the_start)
     try:
-        supervisor = launch(target, given, version=__version__)
+        supervisor = launch(target, given, version=__version__, owns_process=True)
         with Signals(supervisor):
             status = supervisor.run()
     except _Stopped:

@@ -27,6 +27,7 @@ from time import monotonic
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.queue_choice import QueueChoice
+from holdfast.runtime.reaper import reap
 from holdfast.runtime.supervisor.children.message_loop import MessageLoop
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
@@ -86,6 +87,7 @@ class Supervisor:
         options: WorkerOptions,
         *,
         version: str,
+        owns_process: bool = False,
         ready: Callable[[], None] = lambda: None,
     ) -> None:
         self.worker_id = os.urandom(8).hex()
@@ -95,6 +97,7 @@ class Supervisor:
         self._ready = ready
         self._failure: tuple[str, BaseException] | None = None
         self._is_asked = False
+        self._owns_process = owns_process
         self._stirred = WakePipe()
         hostname = socket.gethostname()
         found = sources(_queues(options, manifest.tasks), manifest.tasks)
@@ -128,7 +131,7 @@ class Supervisor:
         self._pool = ChildPool(
             template,
             self.ledger,
-            _pool_size(options, manifest.tasks),
+            pool_size(options, manifest.tasks),
             joined=self._message_loop.joined,
             stuck=self._message_loop.stuck,
         )
@@ -225,6 +228,7 @@ class Supervisor:
                     self._shutdown.ask()
                 self._template_keeper.step()
                 self._answer()
+                self._reap()
                 busy = self.options.burst or self._shutdown.asked
                 self._stirred.wait(_STEP if busy else _REST)
         finally:
@@ -291,8 +295,14 @@ class Supervisor:
             # Somebody has asked for it.
             sys.stderr.write(f"{text}\n")
 
+    def _reap(self) -> None:
+        if self._owns_process:
+            with self.ledger.lock:
+                children = {child.pid for child in self.ledger.children.values()}
+            reap(children | self._template_keeper.pids)
+
     def _pool_wanted(self) -> dict[Kind, tuple[int, int]]:
-        return _pool_size(self.options, self.manifest.tasks)
+        return pool_size(self.options, self.manifest.tasks)
 
     def _end(self) -> None:
         """Stop every thread, in the order in which they stop needing each other."""
@@ -394,7 +404,8 @@ def _queues(options: WorkerOptions, tasks: Sequence[KnownTask]) -> Sequence[Queu
     return [QueueChoice(name) for name in names] or [QueueChoice("default")]
 
 
-def _pool_size(options: WorkerOptions, tasks: Sequence[KnownTask]) -> dict[Kind, tuple[int, int]]:
+def pool_size(options: WorkerOptions, tasks: Sequence[KnownTask]) -> dict[Kind, tuple[int, int]]:
+    """For each kind of child: how many there shall be, and how many tasks each runs at a time."""
     kinds = {task.kind for task in tasks}
     sizes: dict[Kind, tuple[int, int]] = {
         "process": (options.concurrency, 1),

@@ -37,6 +37,7 @@ _OUTPUT_PIPE = 1024 * 1024
 _YOUNG = 1.0
 _LONGEST_PAUSE = 10.0
 _LAST_PATIENCE = 2.0
+_NO_MEANS = 1.0
 MOST_LENT = 16
 """How many children there are beyond `concurrency`, at the most, in the place of others whose tasks
 wait."""
@@ -78,7 +79,13 @@ class ChildPool:
             alive = [m for m in children if m.kind == kind and m.state is not ChildState.LEAVING]
             lent = min(MOST_LENT, sum(m.is_lent for m in alive))
             for _ in range(count + lent - len(alive)):
-                self._make(template, kind, lanes)
+                try:
+                    self._make(template, kind, lanes)
+                except OSError as error:
+                    # No descriptors, or no memory: others may have given some back by then.
+                    self._not_before = monotonic() + _NO_MEANS
+                    log.error("no child can be made (%s); next try in %g s", error, _NO_MEANS)
+                    return
             idle = [m for m in alive if m.state is ChildState.READY and not m.hand]
             for child in idle[: max(0, len(alive) - count - lent)]:
                 child.state = ChildState.LEAVING
@@ -86,11 +93,15 @@ class ChildPool:
 
     def _make(self, template: TemplateProcess, kind: Kind, lanes: int) -> None:
         number, self._next = self._next, self._next + 1
-        ours, theirs = socket.socketpair()
-        output, child_output = os.pipe()
+        memory = shared_page.create(lanes)
+        try:
+            ours, theirs = socket.socketpair()
+            output, child_output = os.pipe()
+        except OSError:
+            os.close(memory)
+            raise
         os.set_blocking(output, False)
         _enlarge(output)
-        memory = shared_page.create(lanes)
         nonce = os.urandom(16)
         child = ChildHandle(
             number,

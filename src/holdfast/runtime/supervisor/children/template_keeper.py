@@ -56,10 +56,17 @@ class TemplateKeeper:
         self._stir = stir
         self._mutex = threading.Lock()
         self._starting: TemplateProcess | None = None
+        self._ending: TemplateProcess | None = None
         self._try_at: float | None = None
         self._serving_since = monotonic()
         self._failures = 0
         self._problem = ""
+
+    @property
+    def pids(self) -> set[int | None]:
+        """The processes whose ends are waited for here."""
+        found = (self._starting, self._ending, self._pool.template)
+        return {template.process.pid for template in found if template is not None}
 
     def step(self) -> None:
         """Start a template if one is missing and it is time to; give up if that is hopeless."""
@@ -82,7 +89,9 @@ class TemplateKeeper:
 
     def ended(self, template: TemplateProcess) -> None:
         """A template is gone, the one in use or the one that was being started."""
+        self._ending = template
         how = template.reap()
+        self._ending = None
         with self._mutex:
             if self._pool.closing:
                 return
