@@ -37,7 +37,7 @@ from holdfast.store.settings import SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file
 from holdfast.store.sqlite.binding import Binder
 from holdfast.store.sqlite.clock import Clock
-from holdfast.store.sqlite.drivers import one_library
+from holdfast.store.sqlite.drivers import autocheckpoint, one_library
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable, load
 from holdfast.store.sqlite.hints import doorbell
 from holdfast.store.sqlite.session import Session
@@ -79,7 +79,7 @@ class CallersConnection:
         self._turns = turnstile.of(self._path)
         self._doorbell = doorbell.of(self._path)
         if is_vulnerable(load(name).version):
-            self._connection.execute("PRAGMA wal_autocheckpoint = 0")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {autocheckpoint.RARELY}")
 
     def run(self, op: Op[T]) -> T:
         """Run one operation in the caller's transaction."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from holdfast.core.errors import StoreUnavailable
-from holdfast.store.sqlite.drivers import one_library
+from holdfast.store.sqlite.drivers import autocheckpoint, one_library
 from holdfast.store.sqlite.drivers.descriptors import Identity, identity
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def _before(database: Any) -> None:
 
 def _after(connection: sqlite3.Connection) -> None:
     """The connection is open, but Python does not let it be used yet."""
-    del connection
     opened: list[Identity] = getattr(_local, "opening", [])
     _local.opening = []
-    for file in opened:
-        one_library.connected(file)
+    ours = [one_library.connected(file) for file in opened]
+    if any(ours):
+        autocheckpoint.put_off(connection)
 
 
 @contextmanager

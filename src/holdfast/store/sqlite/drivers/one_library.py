@@ -162,7 +162,7 @@ def connected(file: Identity) -> bool:
         if use is None:
             return False
         use.connecting.discard(get_ident())
-        return bool(use.holders)
+        return bool(use.followers)
 
 
 def make_way(file: Identity) -> None:
