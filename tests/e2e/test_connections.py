@@ -9,6 +9,7 @@ import psycopg
 
 from holdfast import Holdfast
 from tests.support.deadline import until
+from tests.support.pooler import TransactionPooler
 from tests.support.postgres import PostgresServer
 from tests.support.site import Site
 
@@ -22,6 +23,24 @@ LISTENS = """
     SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND query LIKE 'LISTEN "holdfast_%'
 """
+
+
+def test_a_worker_behind_a_pooler_that_listens_beside_it(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    url = postgres_server.create_database()
+    with TransactionPooler.to(url) as pooler:
+        site = Site("tests.e2e.programs.executors", pooler.url, tmp_path)
+        with psycopg.connect(url, autocommit=True) as observer:
+            # It looks by itself too seldom for this test: it has to be told.
+            worker = site.worker("-c", "1", "--poll", "60", "--listen-url", url).ready()
+            until(lambda: (observer.execute(LISTENS).fetchone() or (0,))[0] == 1)
+            with Holdfast(pooler.url, listen_url=url) as app:
+                app.send("process").get(timeout=20)
+        assert "do not arrive" not in worker.said
+        assert "a connection pooler stands before" in worker.said
+        site.close()
+    postgres_server.drop_database(url)
 
 
 def test_a_worker_whose_tasks_send_and_wait(

@@ -30,7 +30,8 @@ class Settings(TypedDict, total=False):
     schema: str | None
     driver: SqliteDriver | None
     durable: bool
-    pooler: bool
+    pooler: bool | None
+    listen_url: str | None
     auto_migrate: bool | None
     max_connections: int
     connect_timeout: float
@@ -77,8 +78,10 @@ class Config:
     """SQLite: the library to begin with; None is apsw. It follows what the process itself uses."""
     durable: bool = _setting(True, setting_text.flag, kind=bool)
     """False lets a crash of the machine lose the latest commits, and is quicker."""
-    pooler: bool = _setting(False, setting_text.flag, kind=bool)
-    """PostgreSQL: the server is reached through a transaction pooler such as PgBouncer."""
+    pooler: bool | None = _setting(None, setting_text.flag, kind=(bool, _NEVER))
+    """PostgreSQL: through a transaction pooler such as PgBouncer; None finds out by itself."""
+    listen_url: str | None = _setting(None, _text, kind=(str, _NEVER))
+    """PostgreSQL: a URL that leads to the server directly, to hear of tasks behind a pooler."""
     auto_migrate: bool | None = _setting(None, setting_text.flag, kind=(bool, _NEVER))
     """Upgrade an older schema on first use; None: on SQLite only."""
     max_connections: int = _setting(5, setting_text.whole, kind=int, least=1)
@@ -174,6 +177,7 @@ _OF_STORE: Final = (
     "driver",
     "durable",
     "pooler",
+    "listen_url",
     "auto_migrate",
     "max_connections",
     "connect_timeout",

@@ -58,7 +58,7 @@ def launch(
             log.warning("%s has no task: import the modules that define them beside it", target)
         options = WorkerOptions.load(given, manifest.settings, os.environ)
         file_limit.ensure(sum(count for count, _ in pool_size(options, manifest.tasks).values()))
-        store = open_store(store_settings(manifest))
+        store = open_store(store_settings(manifest, options.listen_url))
         try:
             return Supervisor(
                 template,
@@ -79,12 +79,14 @@ def launch(
         raise
 
 
-def store_settings(manifest: Manifest) -> StoreSettings:
+def store_settings(manifest: Manifest, listen_url: str | None = None) -> StoreSettings:
     """Where the app's tasks are, and with how many connections a worker goes there."""
-    from holdfast.store.settings import StoreSettings
+    from holdfast.store.settings import StoreSettings, direct_address
 
     given = StoreSettings(**manifest.settings["store"])
     ours = replace(given, max_connections=_CONNECTIONS)
     if ours.engine == "sqlite":
         return ours
+    if listen_url is not None:
+        ours = replace(ours, listen_url=direct_address(listen_url))
     return replace(ours, lock_timeout=min(ours.lock_timeout, _WAIT_FOR_ROWS))

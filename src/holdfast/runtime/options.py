@@ -48,6 +48,7 @@ class WorkerSettings(TypedDict, total=False):
     drop_unknown_after: float | None
     snapshot_interval: float
     retention: Retention
+    listen_url: str | None
     burst: bool
 
 
@@ -89,6 +90,8 @@ class WorkerOptions:
     snapshot_interval: float = _setting(setting_text.seconds, 30.0, least=0.1)
     """How often it writes down how it does (`holdfast workers list`)."""
     retention: Retention = _setting(setting_text.retention, Retention)
+    listen_url: str | None = _setting(str, None)
+    """PostgreSQL: a URL that leads to the server directly, to hear of tasks behind a pooler."""
     burst: bool = _setting(setting_text.flag, False)
     """Stop when there is nothing left to do."""
 

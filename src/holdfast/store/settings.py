@@ -35,8 +35,10 @@ class StoreSettings:
     driver: SqliteDriver | None = None
     """SQLite only: which library; None lets the first connection decide (apsw)."""
     durable: bool = True
-    pooler: bool = False
-    """PostgreSQL only: behind a transaction pooler; no session state, no LISTEN."""
+    pooler: bool | None = None
+    """PostgreSQL only: behind a transaction pooler, no session state; None finds out."""
+    listen_url: str | None = None
+    """PostgreSQL only: where to LISTEN, if not at `address`."""
     auto_migrate: bool | None = None
     """None: yes on SQLite, only an empty database on PostgreSQL."""
     max_connections: int = 5
@@ -77,9 +79,23 @@ def parse_url(url: str, **given: Any) -> StoreSettings:
         raise ConfigError(
             f"store URL {redact(url)!r} has the unknown scheme {redact(scheme)!r}: {_REMEDY}"
         )
+    if given.get("listen_url") is not None:
+        given["listen_url"] = direct_address(given["listen_url"])
     settings = replace(settings, **given)
     _check(settings)
     return settings
+
+
+def direct_address(url: str) -> str:
+    """The conninfo of a `listen_url`, which is the URL of a PostgreSQL server."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme.lower().partition("+")[0] not in _POSTGRES_SCHEMES:
+        raise ConfigError(
+            f"listen_url {redact(url)!r} is no URL of a PostgreSQL server: give one like "
+            '"postgresql://user@host/database", which leads there directly',
+            option="listen_url",
+        )
+    return _postgres(url, rest).address
 
 
 def _sqlite(url: str, rest: str) -> StoreSettings:
@@ -156,6 +172,8 @@ def _check(settings: StoreSettings) -> None:
                 f"schema {settings.schema!r} is not a plain lower-case identifier "
                 "(letters, digits and underscores, at most 63)"
             )
+    if settings.listen_url is not None and settings.engine == "sqlite":
+        raise ConfigError("listen_url= is for PostgreSQL; a SQLite store is its file")
     if settings.driver not in (None, "apsw", "sqlite3"):
         raise ConfigError(f"driver {settings.driver!r} is unknown: use 'apsw' or 'sqlite3'")
     if settings.max_connections < 1:

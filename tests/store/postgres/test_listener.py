@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.store.op import Channel
 from holdfast.store.postgres.connection import Opener
+from holdfast.store.postgres.listen_route import ListenRoute
 from holdfast.store.postgres.listener import PollListener, PostgresListener
 from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.settings import StoreSettings, parse_url
@@ -26,7 +27,7 @@ READY, DONE = "holdfast_ready", "holdfast_done"
 
 @pytest.fixture
 def listener(settings: StoreSettings) -> Iterator[PostgresListener]:
-    with PostgresListener(Opener(settings), [READY]) as listener:
+    with PostgresListener(ListenRoute(Opener(settings)), [READY]) as listener:
         settled(listener)
         yield listener
 
@@ -95,7 +96,7 @@ def test_wake_ends_a_wait(listener: PostgresListener, early: bool) -> None:
 
 
 def test_close_ends_a_wait(settings: StoreSettings) -> None:
-    listener = PostgresListener(Opener(settings), [READY])
+    listener = PostgresListener(ListenRoute(Opener(settings)), [READY])
     settled(listener)
     thread = threading.Thread(target=listener.wait, args=(60,))
     thread.start()
@@ -124,7 +125,7 @@ def test_a_listener_made_while_the_server_is_away() -> None:
     with PostgresServer(fsync=False) as server:
         settings = parse_url(server.url)
         server.stop()
-        with PostgresListener(Opener(settings), [READY]) as listener:
+        with PostgresListener(ListenRoute(Opener(settings)), [READY]) as listener:
             began = time.monotonic()
             assert listener.wait(0.2) == frozenset()
             assert time.monotonic() - began < 2.0
@@ -141,7 +142,7 @@ def test_a_silently_dead_connection_is_replaced(url: str, admin: Admin) -> None:
     with (
         Proxy.to(url) as proxy,
         PostgresListener(
-            Opener(parse_url(proxy.url, connect_timeout=2.0)),
+            ListenRoute(Opener(parse_url(proxy.url, connect_timeout=2.0))),
             [READY],
             probe_s=0.1,
             answer_s=0.3,
@@ -164,7 +165,7 @@ def test_a_session_that_stopped_listening_is_replaced(
     settings: StoreSettings, admin: Admin, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "holdfast.store")
-    with PostgresListener(Opener(settings), [READY, DONE], probe_s=0.1) as listener:
+    with PostgresListener(ListenRoute(Opener(settings)), [READY, DONE], probe_s=0.1) as listener:
         settled(listener)
         connection = listener._connection
         assert connection is not None

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from holdfast import ConfigError, Holdfast, Retry, TaskFailed, Unique, current_task
+from holdfast import ConfigError, Holdfast, Retry, TaskFailed, Unique, WaitTimeout, current_task
 from holdfast.store.op import Channel, Statement, Steps, alone, reads, writes
+from holdfast.store.postgres import listen_route
 from holdfast.store.postgres.connection import OwnConnection
 from holdfast.store.postgres.listener import PollListener
 from holdfast.store.postgres.pool import Pool
@@ -14,6 +21,8 @@ from holdfast.store.postgres.store import PostgresStore
 from tests.store.postgres import conftest, verbs
 from tests.store.postgres.conftest import MakeStore
 from tests.support.deadline import until
+from tests.support.pooler import TransactionPooler
+from tests.support.postgres import PostgresServer
 
 PINS = {
     "plan_cache_mode": "force_generic_plan",
@@ -146,3 +155,107 @@ def test_without_the_setting_it_is_noticed(
             list(handles)
     assert any(trace.startswith("prepared") for trace in pooler.traces)
     assert "setting statement_timeout" in pooler.traces
+
+
+@pytest.fixture
+def pooler(postgres_url: str) -> Iterator[TransactionPooler]:
+    with TransactionPooler.to(postgres_url) as pooler:
+        yield pooler
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not arrive is not waited for long."""
+    monkeypatch.setattr(listen_route, "PATIENCE_S", (0.3,))
+
+
+def test_a_pooler_is_recognised_and_nothing_is_left_on_its_sessions(
+    pooler: TransactionPooler, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "holdfast.store")
+    with Holdfast(pooler.url) as app:
+
+        @app.task
+        def add(a: int, b: int) -> int:
+            return a + b
+
+        handles = add.send_many([(n, n) for n in range(20)])
+        assert app.worker().run_until_idle() == 20
+        assert [handle.get(timeout=10) for handle in handles] == [2 * n for n in range(20)]
+        assert add.send(1, 1).cancel() == "CANCELLED"
+    assert pooler.transactions > 20
+    assert caplog.text.count("a connection pooler stands before") == 1
+    with psycopg.connect(pooler.url, autocommit=True, prepare_threshold=None) as looker:
+        for _ in range(10):
+            traces = looker.execute(TRACES, [OF_THE_DRIVER]).fetchall()
+            assert traces == []
+
+
+def test_what_was_said_about_a_pooler_is_not_questioned(pooler: TransactionPooler) -> None:
+    with Holdfast(pooler.url, pooler=False) as app:
+        handles = (app.send("any").status() for _ in range(20))
+        with pytest.raises(ConfigError, match="set pooler=True"):
+            list(handles)
+
+
+def test_no_pooler_is_seen_where_there_is_none(store: PostgresStore) -> None:
+    with store._pool.connection() as connection:
+        assert not connection.pooled
+
+
+def test_where_no_notification_arrives_it_is_said_once_and_polled(
+    pooler: TransactionPooler, impatient: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Holdfast(pooler.url) as app:
+        store = app._access.store()
+        for _ in range(3):
+            with store.listen(Channel.READY) as listener:
+                until(lambda: "do not arrive" in caplog.text)
+                began = monotonic()
+                assert listener.wait(0.2) == frozenset()
+                assert monotonic() - began >= 0.2
+        assert caplog.text.count("do not arrive") == 1
+        assert "a transaction pooler stands in between" in caplog.text
+        assert "--listen-url" in caplog.text
+        handle = app.send("any")
+        with pytest.raises(WaitTimeout):
+            handle.get(timeout=0.2)
+
+
+def test_listening_directly_beside_the_pooler(
+    pooler: TransactionPooler, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    both: list[dict[str, Any]] = [{}, {"pooler": True}]
+    for settings in both:
+        with (
+            Holdfast(pooler.url, listen_url=postgres_url, **settings) as app,
+            app._access.store().listen(Channel.READY) as listener,
+        ):
+            until(lambda: listener.wait(0.1) == {""})
+            app.options(queue="images").send("any")
+            until(lambda: "images" in listener.wait(1))
+    assert "do not arrive" not in caplog.text
+
+
+def test_a_listen_url_that_leads_elsewhere_is_named(
+    pooler: TransactionPooler,
+    postgres_url: str,
+    postgres_server: PostgresServer,
+    impatient: None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for url in (postgres_server.url, pooler.url):
+        with (
+            Holdfast(postgres_url, listen_url=url) as app,
+            app._access.store().listen(Channel.READY),
+        ):
+            until(lambda: f":{urlsplit(url).port}/" in caplog.text)  # noqa: B023 - called at once
+    assert "this listen_url leads to another database" in caplog.text
+    assert "this listen_url leads through a transaction pooler, too" in caplog.text
+
+
+@pytest.mark.parametrize("url", ["sqlite:///x.db", "u:secret@h/x", "postgres:/u:secret@h/x"])
+def test_a_listen_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="listen_url") as caught:
+        Holdfast("postgresql://h/x", listen_url=url)
+    assert "secret" not in str(caught.value)

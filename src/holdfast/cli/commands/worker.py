@@ -75,6 +75,11 @@ def _end_the_start(number: int, frame: FrameType | None) -> None:
     metavar="KIND=TIME,…",
     help="How long records are kept: tasks=30d,logs=7d,stats=7d,worker_states=7d,dead=never.",
 )
+@click.option(
+    "--listen-url",
+    metavar="URL",
+    help="PostgreSQL behind a pooler: the server's own address, to hear of tasks at once.",
+)
 @click.option("--burst", is_flag=True, default=None, help="Stop when there is nothing left to do.")
 @click.option("--reload", is_flag=True, help="For development: start anew when a file changes.")
 @click.option("-v", "--verbose", is_flag=True, help="A line per task: --log-level debug.")

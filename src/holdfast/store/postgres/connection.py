@@ -9,11 +9,14 @@ and while its kernel acknowledges our packets TCP sees nothing wrong, so we stop
 ourselves a little later.
 
 Behind a transaction pooler the session is not ours: nothing is set on it, nothing is
-prepared, and every transaction brings its settings along (SET LOCAL).
+prepared, and every transaction brings its settings along (SET LOCAL). A pooler is recognised
+before anything is done to a session: the process number that it gives its clients is not the one
+of the server's process.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from math import ceil
 from time import monotonic, perf_counter
@@ -28,6 +31,8 @@ from holdfast.core.errors import ConfigError
 from holdfast.store.postgres.faults import ServerSilent, malformed, translate, translate_connect
 from holdfast.store.postgres.value_adapters import NeutralCursor
 from holdfast.store.settings import StoreSettings
+
+logger = logging.getLogger("holdfast.store")
 
 OLDEST_SERVER = 130_000
 SLACK_S = 5.0
@@ -92,14 +97,13 @@ class Opener:
     def __init__(self, settings: StoreSettings) -> None:
         self._address = settings.masked
         self._pooled = settings.pooler
+        self._told = False
         self._patience = settings.statement_timeout + SLACK_S
         self._params = _conninfo(settings)
-        self._session = _assignments(settings)
+        self._session = _assignments(settings, pooled=False)
+        in_transaction = _assignments(settings, pooled=True)
+        self._begin_pooled = b"BEGIN ISOLATION LEVEL READ COMMITTED; " + in_transaction
         self._worked = False
-        self.begin = b"BEGIN"
-        """What opens a transaction on these connections."""
-        if settings.pooler:
-            self.begin = b"BEGIN ISOLATION LEVEL READ COMMITTED; " + _assignments(settings)
 
     @property
     def address(self) -> str:
@@ -110,6 +114,10 @@ class Opener:
     def worked(self) -> bool:
         """Whether a connection has ever been opened."""
         return self._worked
+
+    def begin(self, connection: OwnConnection) -> bytes:
+        """What opens a transaction on this connection."""
+        return self._begin_pooled if connection.pooled else b"BEGIN"
 
     def open(self) -> OwnConnection:
         """One more connection, its session set up; raises Holdfast's errors only."""
@@ -152,12 +160,27 @@ class Opener:
                 "tasks ENCODING 'UTF8' TEMPLATE template0)"
             )
         connection.patience = self._patience
-        connection.pooled = self._pooled
-        if self._pooled:
+        connection.pooled = self._is_pooled(connection)
+        if connection.pooled:
+            connection.prepare_threshold = None
             return
         connection.prepared_max = 1000
         connection.execute(self._session, prepare=False)
         connection.far = psycopg.Pipeline.is_supported() and _round_trip(connection) > FAR_S
+
+    def _is_pooled(self, connection: OwnConnection) -> bool:
+        if self._pooled is not None:
+            return self._pooled
+        found = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
+        pooled = found is not None and found[0] != connection.info.backend_pid
+        if pooled and not self._told:
+            self._told = True
+            logger.info(
+                "a connection pooler stands before %s: nothing is kept on its sessions, as with "
+                "pooler=True. If it pools whole sessions, pooler=False is quicker",
+                self._address,
+            )
+        return pooled
 
 
 def _round_trip(connection: OwnConnection) -> float:
@@ -193,7 +216,7 @@ def _conninfo(settings: StoreSettings) -> dict[str, Any]:
     return params
 
 
-def _assignments(settings: StoreSettings) -> bytes:
+def _assignments(settings: StoreSettings, *, pooled: bool) -> bytes:
     """The settings of a session, or behind a pooler those of a transaction."""
     limit = str(ceil(settings.statement_timeout * 1000))
     values = {
@@ -203,17 +226,17 @@ def _assignments(settings: StoreSettings) -> bytes:
         "idle_in_transaction_session_timeout": limit,
         **_PLAN,
     }
-    if not settings.pooler:
+    if not pooled:
         values["default_transaction_isolation"] = "'read committed'"
     if not settings.durable:
         values["synchronous_commit"] = "off"
-    scope = "LOCAL" if settings.pooler else "SESSION"
+    scope = "LOCAL" if pooled else "SESSION"
     commands = [f"SET {scope} {name} = {value}" for name, value in values.items()]
     if settings.durable:
         # A server that is faster than durable is slowed down; one that waits for its replicas
         # goes on waiting.
         commands.append(
-            f"SELECT set_config('synchronous_commit', 'on', {settings.pooler})"
+            f"SELECT set_config('synchronous_commit', 'on', {pooled})"
             " WHERE current_setting('synchronous_commit') = 'off'"
         )
     return "; ".join(commands).encode()

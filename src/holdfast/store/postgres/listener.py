@@ -23,12 +23,12 @@ from types import TracebackType
 from typing import Self
 
 import psycopg
-from psycopg import sql
 
 from holdfast.core.errors import HoldfastError
 from holdfast.store.postgres import fork
 from holdfast.store.postgres.backoff import Backoff
-from holdfast.store.postgres.connection import Opener, OwnConnection
+from holdfast.store.postgres.connection import OwnConnection
+from holdfast.store.postgres.listen_route import ListenRoute
 
 logger = logging.getLogger("holdfast.store")
 
@@ -83,13 +83,13 @@ class PostgresListener:
 
     def __init__(
         self,
-        opener: Opener,
+        route: ListenRoute,
         channels: Sequence[str],
         *,
         probe_s: float = PROBE_S,
         answer_s: float = ANSWER_S,
     ) -> None:
-        self._opener = opener
+        self._route = route
         self._channels = frozenset(channels)
         self._probe_s = probe_s
         self._answer_s = answer_s
@@ -229,7 +229,7 @@ class PostgresListener:
             self._quiet_since = monotonic()
             if not self._channels <= self._answer:
                 raise psycopg.OperationalError(
-                    "the session listens to nothing any more: a pooler? (then set pooler=True)"
+                    "the session listens to nothing any more: does a pooler stand in between?"
                 )
 
     def _probe(self, connection: OwnConnection) -> None:
@@ -261,11 +261,13 @@ class PostgresListener:
         while connection is None and not self._closed.is_set():
             begun = backoff.begin()
             try:
-                connection = self._open()
+                connection = self._route.open(sorted(self._channels))
             except (HoldfastError, psycopg.Error):
                 # Whoever runs operations reports the outage; here it would be noise.
                 backoff.failed(begun)
                 self._closed.wait(backoff.remaining())
+            else:
+                self._closed.wait(self._route.rest())
         with self._lock:
             self._connecting = False
             if connection is None:
@@ -278,18 +280,6 @@ class PostgresListener:
             self._heard.add(SOMETHING)
             self._connection = connection
         self.wake()
-
-    def _open(self) -> OwnConnection:
-        connection = self._opener.open()
-        try:
-            for channel in sorted(self._channels):
-                connection.execute(
-                    sql.SQL("LISTEN {}").format(sql.Identifier(channel)), prepare=False
-                )
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
 
 def wait_readable(descriptors: Sequence[int], timeout: float) -> None:

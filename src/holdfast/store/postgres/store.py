@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import psycopg
@@ -22,6 +22,7 @@ from holdfast.store.postgres.binding import Binder
 from holdfast.store.postgres.connection import Opener, OwnConnection
 from holdfast.store.postgres.faults import is_conflict
 from holdfast.store.postgres.hints import Limiter, Note
+from holdfast.store.postgres.listen_route import ListenRoute
 from holdfast.store.postgres.listener import PollListener, PostgresListener
 from holdfast.store.postgres.pool import Pool
 from holdfast.store.postgres.schema import on_schema
@@ -61,9 +62,10 @@ class PostgresStore:
         self._binder = Binder(settings.schema, text)
         self._opener = Opener(settings)
         # One of the connections is the listener's.
-        size = settings.max_connections if settings.pooler else settings.max_connections - 1
+        size = settings.max_connections - (0 if self._never_listens else 1)
         self._pool = Pool(self._opener, max(1, size), settings.statement_timeout)
         self._limiter = Limiter(self._notify, settings.schema)
+        self._route = self._listen_route()
 
     @property
     def engine(self) -> Engine:
@@ -96,16 +98,34 @@ class PostgresStore:
         self._limiter.owe(channel, queues or ("",))
 
     def listen(self, *channels: Channel) -> PostgresListener | PollListener:
-        """Hear hints on these channels; behind a pooler, only sleep."""
-        if self._settings.pooler:
+        """Hear hints on these channels; where none arrive, only sleep."""
+        if self._never_listens:
             return PollListener()
-        return PostgresListener(self._opener, [self._limiter.name(c) for c in channels])
+        return PostgresListener(self._route, [self._limiter.name(c) for c in channels])
 
     def with_schema(self, work: Callable[[SchemaConnection], T], *, lock: bool) -> T:
         """Run `work` on the schema, in one transaction; with `lock`, alone in the fleet."""
         with self._pool.connection() as connection:
             return self._transaction(connection, Mode.WRITE).run_plain(
                 "migrate", lambda: on_schema(connection, self._settings.schema, work, lock=lock)
+            )
+
+    @property
+    def _never_listens(self) -> bool:
+        return self._settings.pooler is True and self._settings.listen_url is None
+
+    def _listen_route(self) -> ListenRoute:
+        url = self._settings.listen_url
+        if url is None:
+            return ListenRoute(self._opener, self._say)
+        apart = replace(self._settings, address=url, pooler=None)
+        return ListenRoute(Opener(apart), self._say, is_apart=True)
+
+    def _say(self, channel: str) -> None:
+        """Notify a channel by an ordinary connection."""
+        with self._pool.connection() as connection:
+            connection.main.execute(
+                _NOTIFY, [arrays.texts([channel]), arrays.texts([""])], binary=True
             )
 
     def tend(self) -> None:
@@ -127,7 +147,9 @@ class PostgresStore:
     def _transaction(
         self, connection: OwnConnection, mode: Mode, waits: bool = True
     ) -> Transaction:
-        return Transaction(connection, self._binder, self._limiter, self._opener.begin, mode, waits)
+        return Transaction(
+            connection, self._binder, self._limiter, self._opener.begin(connection), mode, waits
+        )
 
     def _notify(self, hints: Sequence[Note]) -> None:
         channels, payloads = zip(*hints, strict=True)
