@@ -48,7 +48,7 @@ WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE 
 INSERT INTO holdfast_tasks ({_COLUMNS})
 SELECT
     printf('00000000-0000-0000-0000-%012x', n), iif(n % 3 = 0, 'known', 'other'), 1,
-    'q' || n % 7, 50, status, status = 'PENDING', '[]', '{{}}', 'sha', n, n, n, n,
+    'q' || (n % 7), 50, status, status = 'PENDING', '[]', '{{}}', 'sha', n, n, n, n,
     iif(status = 'SCHEDULED', n, NULL),
     iif(status IN ('PENDING', 'SCHEDULED') AND n % 5 = 0, n, NULL),
     iif(status IN ('CLAIMED', 'RUNNING'), printf('00000000-0000-0000-0000-%012x', n / 100), NULL),

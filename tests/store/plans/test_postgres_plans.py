@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from psycopg.adapt import PyFormat, Transformer
 
+from holdfast.core.records import TaskFilter
+from holdfast.core.status import TaskStatus
 from holdfast.store.op import At, Statement, Texts
 from holdfast.store.open import open_store
 from holdfast.store.postgres.binding import Binder
@@ -208,6 +210,44 @@ def test_counting_examines_no_more_than_its_cap(session: OwnConnection, queue: s
     for scan in scans:
         assert scan["Node Type"] in ("Index Scan", "Index Only Scan")
         assert scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) <= 100, scan
+
+
+RARE = "rare"
+LISTS = {
+    "pending": TaskFilter(status=frozenset({TaskStatus.PENDING}), queue_name=RARE),
+    "scheduled": TaskFilter(status=frozenset({TaskStatus.SCHEDULED}), queue_name=RARE),
+    "dead": TaskFilter(dead=True, queue_name=RARE),
+}
+
+
+@pytest.mark.usefixtures("on_analyzed")
+@pytest.mark.parametrize("name", sorted(LISTS))
+def test_a_list_of_one_queue_examines_no_entry_of_others(session: OwnConnection, name: str) -> None:
+    (asked,) = record(inspect.list_tasks(LISTS[name]), {})[:1]
+    assert examined(session, asked) == 0
+
+
+@pytest.mark.usefixtures("on_analyzed")
+def test_counting_one_queue_examines_no_scheduled_task_of_others(session: OwnConnection) -> None:
+    (asked,) = record(inspect.counts(RARE), {})
+    query = Binder(None).bind(asked)
+    with session.transaction(force_rollback=True):
+        plan = _ask(session, b"EXPLAIN (ANALYZE, FORMAT JSON) " + query.sql, query.params)
+    for node in _nodes(plan):
+        if node.get("Index Name") in ("holdfast_tasks_due", "holdfast_tasks_due_of"):
+            assert node["Actual Rows"] + node.get("Rows Removed by Filter", 0) == 0, node
+
+
+def examined(session: OwnConnection, asked: Statement) -> int:
+    """How many entries of tasks a statement looks at, by the plan that our sessions make."""
+    query = Binder(None).bind(asked)
+    with session.transaction(force_rollback=True):
+        plan = _ask(session, b"EXPLAIN (ANALYZE, FORMAT JSON) " + query.sql, query.params)
+    return sum(
+        int(node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+        for node in _nodes(plan)
+        if node.get("Relation Name") == "holdfast_tasks" and node["Actual Loops"]
+    )
 
 
 def explain(session: OwnConnection, asked: Statement) -> list[Scan]:

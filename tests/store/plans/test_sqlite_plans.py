@@ -5,6 +5,7 @@ Both libraries plan for themselves, and the standard one is older.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -14,12 +15,15 @@ from typing import TypeAlias
 import apsw
 import pytest
 
+from holdfast.core.records import TaskFilter
+from holdfast.core.status import TaskStatus
 from holdfast.store import statement
 from holdfast.store.open import open_store
 from holdfast.store.settings import parse_url
 from holdfast.store.sqlite.binding import prepare
+from holdfast.store.verbs import inspect
 from tests.store.plans import filled
-from tests.store.plans.asked import statements
+from tests.store.plans.asked import record, statements
 
 ASKED = statements(list(range(1, 101)))
 
@@ -150,8 +154,40 @@ def test_counting_examines_no_more_than_its_cap(analyzed: Path, queue: str | Non
     given = {"cap": 100, "queue_name": queue}
     found = dict(connection.execute(prepared.sql, [given[name] for name in prepared.names]))
     connection.close()
-    assert found["newest"] == found["due"] == found["failed"] == 100
+    assert found["newest"] == found["failed"] == 100
+    assert found["due"] == (0 if queue == "no such queue" else 100)
     assert next(steps) < 500 * 50
+
+
+RARE = "rare"
+LISTS = {
+    "pending": TaskFilter(status=frozenset({TaskStatus.PENDING}), queue_name=RARE),
+    "scheduled": TaskFilter(status=frozenset({TaskStatus.SCHEDULED}), queue_name=RARE),
+    "dead": TaskFilter(dead=True, queue_name=RARE),
+}
+
+
+@pytest.mark.parametrize("name", sorted(LISTS))
+@pytest.mark.parametrize("which", ["full", "analyzed"])
+def test_a_list_of_one_queue_examines_no_entry_of_others(
+    name: str, which: str, request: pytest.FixtureRequest
+) -> None:
+    store = open_store(parse_url(f"sqlite:///{request.getfixturevalue(which)}"))
+    (asked,) = record(inspect.list_tasks(LISTS[name]), {})[:1]
+    connection = apsw.Connection(str(request.getfixturevalue(which)))
+    steps = count()
+    connection.set_progress_handler(lambda: next(steps) < 0, 1)
+    prepared = prepare(*statement.texts("list_tasks"))
+    plain = {
+        **asked.params,
+        "before": "f" * 36,
+        "statuses": json.dumps(list(asked.params["statuses"])),
+    }
+    found = list(connection.execute(prepared.sql, [plain[name] for name in prepared.names]))
+    connection.close()
+    store.close()
+    assert found == []
+    assert next(steps) < 10_000, "each entry would take some ten, and others have 50,000"
 
 
 def _parts(line: str) -> tuple[str, str, str]:

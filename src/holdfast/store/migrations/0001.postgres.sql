@@ -95,10 +95,13 @@ CREATE TABLE holdfast_tasks (
 CREATE INDEX holdfast_tasks_claim ON holdfast_tasks (queue_name, priority, enqueued_at, id)
     WHERE ready;
 CREATE INDEX holdfast_tasks_due ON holdfast_tasks (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX holdfast_tasks_due_of ON holdfast_tasks (queue_name, due_at)
+    WHERE due_at IS NOT NULL;
 CREATE INDEX holdfast_tasks_expire ON holdfast_tasks (expire_at) WHERE expire_at IS NOT NULL;
 CREATE UNIQUE INDEX holdfast_tasks_unique ON holdfast_tasks (unique_slot)
     WHERE unique_slot IS NOT NULL;
 CREATE INDEX holdfast_tasks_dead ON holdfast_tasks (queue_name, id) WHERE dead;
+CREATE INDEX holdfast_tasks_dead_all ON holdfast_tasks (id) WHERE dead;
 CREATE INDEX holdfast_tasks_error ON holdfast_tasks (error_code, id) WHERE error_code IS NOT NULL;
 CREATE INDEX holdfast_tasks_workflow ON holdfast_tasks (workflow_id, id)
     WHERE workflow_id IS NOT NULL;

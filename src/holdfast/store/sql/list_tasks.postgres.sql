@@ -1,6 +1,8 @@
 -- One page of tasks, the newest first. Each branch of `candidates` is one access path, and :path
 -- switches all but one off; none examines more than :scan entries, so that a table of ten million
--- rows cannot hurt the queue. `examined` is where to go on when a page came out short.
+-- rows cannot hurt the queue. `examined` is where to go on when a page came out short. What is
+-- wanted of one queue is read from an index by that queue, without the entries of others.
+-- (BETWEEN: an equality would not count in the order, and the index of all queues could be taken.)
 -- Differs from SQLite in how batches are bound and in how leases name their tasks.
 WITH candidates AS MATERIALIZED (
     (SELECT id FROM holdfast_tasks
@@ -8,21 +10,32 @@ WITH candidates AS MATERIALIZED (
      ORDER BY id DESC LIMIT :scan::int)
     UNION ALL
     (SELECT id FROM holdfast_tasks
-     WHERE :path = 'pending' AND ready AND queue_name = coalesce(:queue_name::text, queue_name)
-         AND id < :before::uuid
+     WHERE :path = 'pending' AND ready
      ORDER BY queue_name, priority, enqueued_at, id LIMIT :scan::int)
     UNION ALL
     (SELECT id FROM holdfast_tasks
-     WHERE :path = 'scheduled' AND due_at IS NOT NULL AND id < :before::uuid
+     WHERE :path = 'pending_of' AND ready AND queue_name = :queue_name::text
+     LIMIT :scan::int)
+    UNION ALL
+    (SELECT id FROM holdfast_tasks
+     WHERE :path = 'scheduled' AND due_at IS NOT NULL
      ORDER BY due_at LIMIT :scan::int)
+    UNION ALL
+    (SELECT id FROM holdfast_tasks
+     WHERE :path = 'scheduled_of' AND due_at IS NOT NULL
+         AND queue_name BETWEEN :queue_name::text AND :queue_name::text
+     ORDER BY queue_name, due_at LIMIT :scan::int)
     UNION ALL
     (SELECT task.id FROM holdfast_leases AS lease, unnest(lease.task_ids) AS task (id)
      WHERE :path = 'leased' AND task.id < :before::uuid)
     UNION ALL
     (SELECT id FROM holdfast_tasks
-     WHERE :path = 'dead' AND dead AND queue_name = coalesce(:queue_name::text, queue_name)
-         AND id < :before::uuid
+     WHERE :path = 'dead' AND dead AND id < :before::uuid
      ORDER BY id DESC LIMIT :scan::int)
+    UNION ALL
+    (SELECT id FROM holdfast_tasks
+     WHERE :path = 'dead_of' AND dead AND queue_name = :queue_name::text AND id < :before::uuid
+     ORDER BY queue_name DESC, id DESC LIMIT :scan::int)
     UNION ALL
     (SELECT id FROM holdfast_tasks
      WHERE :path = 'failed' AND error_code = :error_code::text AND id < :before::uuid
@@ -35,6 +48,7 @@ WITH candidates AS MATERIALIZED (
     SELECT task.id
     FROM holdfast_tasks AS task
     WHERE task.id = ANY (ARRAY(SELECT id FROM candidates))
+        AND task.id < :before::uuid
         AND (:any_status::bool OR task.status = ANY (:statuses::text[]))
         AND task.queue_name = coalesce(:queue_name::text, task.queue_name)
         AND task.task_name = coalesce(:task_name::text, task.task_name)

@@ -1,6 +1,7 @@
 -- One page of tasks, the newest first. Each branch of `candidates` is one access path, and :path
 -- switches all but one off; none examines more than :scan entries, so that a table of ten million
--- rows cannot hurt the queue. `examined` is where to go on when a page came out short.
+-- rows cannot hurt the queue. `examined` is where to go on when a page came out short. What is
+-- wanted of one queue is read from an index by that queue, without the entries of others.
 -- Differs from PostgreSQL in how batches are bound and in how leases name their tasks.
 WITH candidates AS MATERIALIZED (
     SELECT * FROM (
@@ -10,14 +11,21 @@ WITH candidates AS MATERIALIZED (
     UNION ALL
     SELECT * FROM (
         SELECT id FROM holdfast_tasks
-        WHERE :path = 'pending' AND ready AND queue_name = ifnull(:queue_name, queue_name)
-            AND id < :before
+        WHERE :path = 'pending' AND ready
         ORDER BY queue_name, priority, enqueued_at, id LIMIT :scan)
     UNION ALL
     SELECT * FROM (
         SELECT id FROM holdfast_tasks
-        WHERE :path = 'scheduled' AND due_at IS NOT NULL AND id < :before
+        WHERE :path = 'pending_of' AND ready AND queue_name = :queue_name LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id FROM holdfast_tasks
+        WHERE :path = 'scheduled' AND due_at IS NOT NULL
         ORDER BY due_at LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id FROM holdfast_tasks
+        WHERE :path = 'scheduled_of' AND due_at IS NOT NULL AND queue_name = :queue_name LIMIT :scan)
     UNION ALL
     SELECT id FROM holdfast_tasks
     WHERE :path = 'leased' AND id < :before AND seq IN (
@@ -25,9 +33,13 @@ WITH candidates AS MATERIALIZED (
     UNION ALL
     SELECT * FROM (
         SELECT id FROM holdfast_tasks
-        WHERE :path = 'dead' AND dead AND queue_name = ifnull(:queue_name, queue_name)
-            AND id < :before
+        WHERE :path = 'dead' AND dead AND id < :before
         ORDER BY id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id FROM holdfast_tasks
+        WHERE :path = 'dead_of' AND dead AND queue_name = :queue_name AND id < :before
+        ORDER BY queue_name DESC, id DESC LIMIT :scan)
     UNION ALL
     SELECT * FROM (
         SELECT id FROM holdfast_tasks
@@ -43,6 +55,7 @@ WITH candidates AS MATERIALIZED (
     SELECT task.id
     FROM holdfast_tasks AS task
     WHERE task.id IN (SELECT id FROM candidates)
+        AND task.id < :before
         AND (:any_status OR task.status IN (SELECT value FROM json_each(:statuses)))
         AND task.queue_name = ifnull(:queue_name, task.queue_name)
         AND task.task_name = ifnull(:task_name, task.task_name)

@@ -22,7 +22,7 @@ SCAN = 10_000
 _SCANS = 10
 
 _IN_FLIGHT = frozenset({TaskStatus.CLAIMED, TaskStatus.RUNNING})
-_IN_ANOTHER_ORDER = frozenset({"pending", "scheduled"})
+_IN_ANOTHER_ORDER = frozenset({"pending", "pending_of", "scheduled", "scheduled_of"})
 """Paths whose index is not in the order of a page."""
 
 
@@ -163,14 +163,15 @@ def _path(wanted: TaskFilter) -> str:
         return "workflow"
     if wanted.error_code is not None:
         return "failed"
+    one = "" if wanted.queue_name is None else "_of"
     if wanted.dead:
-        return "dead"
+        return f"dead{one}"
     if wanted.status and wanted.status <= _IN_FLIGHT:
         return "leased"
     if wanted.status == {TaskStatus.SCHEDULED}:
-        return "scheduled"
+        return f"scheduled{one}"
     if wanted.status == {TaskStatus.PENDING}:
-        return "pending"
+        return f"pending{one}"
     return "walk"
 
 
