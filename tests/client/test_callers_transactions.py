@@ -32,7 +32,7 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from holdfast import Holdfast
+from holdfast import ConfigError, Holdfast
 
 Open: TypeAlias = Callable[..., Holdfast]
 
@@ -432,3 +432,62 @@ def test_async_on_sqlite(sqlite: str, open_app: Open, driver: str, order: str) -
             await acheck(app, url, caller, order)
 
     asyncio.run(main())
+
+
+OUTSIDE = {
+    "psycopg": False,
+    "psycopg autocommit": True,
+    "session": False,
+    "connection": False,
+    "django": True,
+}
+"""Whether a send outside of any transaction is committed at once."""
+OUTSIDE_ON_SQLITE = {
+    "sqlite3": False,
+    "sqlite3 autocommit": True,
+    "apsw": True,
+    "session": False,
+    "connection": False,
+    "django": True,
+}
+
+
+def check_outside(app: Holdfast, url: str, caller: Caller, commits: bool) -> None:
+    with app.using(caller.connection):
+        app.send("confirm", "alone")
+    assert caller.is_idle() is commits
+    if not commits:
+        caller.connection.rollback()
+    assert stored(url, app) == ([], ["alone"] if commits else [])
+    if not commits:
+        with app.using(caller.connection):
+            app.send("confirm", "kept")
+        caller.connection.commit()
+        assert stored(url, app) == ([], ["kept"])
+
+
+@pytest.mark.parametrize("driver", OUTSIDE)
+def test_outside_of_a_transaction_on_postgres(postgres: str, open_app: Open, driver: str) -> None:
+    url, app = on_postgres(postgres), open_app(postgres)
+    with ON_POSTGRES[driver](url, None) as caller:
+        check_outside(app, url, caller, OUTSIDE[driver])
+
+
+@pytest.mark.parametrize("driver", OUTSIDE_ON_SQLITE)
+def test_outside_of_a_transaction_on_sqlite(sqlite: str, open_app: Open, driver: str) -> None:
+    url, app = on_sqlite(sqlite), open_app(sqlite)
+    with ON_SQLITE[driver](url, None) as caller:
+        check_outside(app, url, caller, OUTSIDE_ON_SQLITE[driver])
+
+
+def test_a_session_that_begins_nothing_by_itself_is_not_made_to(
+    postgres: str, open_app: Open
+) -> None:
+    app, engine = open_app(postgres), sqlalchemy.create_engine(alchemy(postgres))
+    with Session(engine, autobegin=False) as session:
+        with app.using(session), pytest.raises(ConfigError, match="cannot be used now"):
+            app.send("confirm", "a")
+        with app.using(session), session.begin():
+            app.send("confirm", "b")
+    engine.dispose()
+    assert [task.args for task in app.control.tasks.list().tasks] == [["b"]]

@@ -11,6 +11,8 @@ import pytest
 
 from holdfast import ConfigError, Holdfast
 from holdfast.client.config import Config, Settings
+from holdfast.runtime.application import manifest
+from holdfast.runtime.options import WorkerOptions
 
 
 def test_every_setting_has_a_keyword_a_variable_and_a_default() -> None:
@@ -115,8 +117,10 @@ def test_a_wrong_setting_is_refused_when_the_app_is_made(
 
 def test_an_app_shows_no_password() -> None:
     for url in ("postgresql://u:secret@h/db", "postgresql://h/db?user=u&password=secret"):
-        app = Holdfast(url)
+        app = Holdfast(url, listen_url=url)
+        told = app.__holdfast__()
         shown = repr(app) + repr(app.config) + repr(app.config.store) + f"{app.config}"
+        shown += repr(manifest(told, "shop", 1)) + repr(WorkerOptions.load({}, told.settings, {}))
         assert "secret" not in shown
         assert "***" in shown
 

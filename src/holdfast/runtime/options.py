@@ -16,6 +16,7 @@ from typing import Any, TypedDict
 from holdfast.core.errors import ConfigError
 from holdfast.core.options import checks, setting_text
 from holdfast.core.options.retention import Retention
+from holdfast.core.redaction import redact
 from holdfast.runtime.queue_choice import QueueChoice, Queues, choose_queues, parse_queues
 from holdfast.store.verbs.claims import MAX_TASKS_PER_LEASE
 
@@ -121,6 +122,10 @@ class WorkerOptions:
                 f"{name}={value!r} is not usable: give a number of seconds, {least:g} or more",
                 option=name,
             )
+
+    def __repr__(self) -> str:
+        shown = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self)]
+        return redact(f"WorkerOptions({', '.join(shown)})")
 
     @classmethod
     def load(

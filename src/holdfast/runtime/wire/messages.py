@@ -66,6 +66,10 @@ class Manifest(Message, frozen=True):
     hooks: list[str] = []
     """The hooks of the worker itself that the application has."""
 
+    def __repr__(self) -> str:
+        # Its URLs have passwords.
+        return f"<Manifest of {self.app_name}>"
+
 
 class Broken(Message, frozen=True):
     """The application cannot be imported; `text` is for the user's eyes."""

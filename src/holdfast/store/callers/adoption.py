@@ -137,9 +137,8 @@ class _SyncAdopted:
             if schema is None:
                 ours = self._home.store().run(whereabouts())
                 binder = _binder(settings, ours)
-                with postgres_connection.savepoint(raw):
-                    theirs = postgres_connection.run_on(raw, whereabouts(), bind=binder)
-                    _compare(ours, theirs, settings)
+                theirs = postgres_connection.run_on(raw, whereabouts(), bind=binder)
+                _compare(ours, theirs, settings)
                 schema = self._home.acquainted[raw] = _schema(ours)
             binder = postgres_connection.binder(settings.schema, schema)
             return postgres_connection.run_on(raw, op, bind=binder)
@@ -173,9 +172,8 @@ class _AsyncAdopted:
         if schema is None:
             ours = await _in_thread(self._own_whereabouts)
             binder = _binder(settings, ours)
-            async with postgres_connection.asavepoint(raw):
-                theirs = await postgres_connection.arun_on(raw, whereabouts(), bind=binder)
-                _compare(ours, theirs, settings)
+            theirs = await postgres_connection.arun_on(raw, whereabouts(), bind=binder)
+            _compare(ours, theirs, settings)
             schema = self._home.acquainted[raw] = _schema(ours)
         binder = postgres_connection.binder(settings.schema, schema)
         value = await postgres_connection.arun_on(raw, op, bind=binder)

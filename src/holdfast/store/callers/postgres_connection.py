@@ -91,7 +91,7 @@ def run_on(
     execute = for_connection(connection, schema, bind=bind)
     if op.mode is not Mode.WRITE:
         return drive(op, execute)
-    with savepoint(connection):
+    with _savepoint(connection):
         return drive(op, execute)
 
 
@@ -106,14 +106,13 @@ async def arun_on(
     execute = for_async_connection(connection, schema, bind=bind)
     if op.mode is not Mode.WRITE:
         return await adrive(op, execute)
-    async with asavepoint(connection):
+    async with _asavepoint(connection):
         return await adrive(op, execute)
 
 
 @contextmanager
-def savepoint(connection: psycopg.Connection[Any]) -> Iterator[None]:
+def _savepoint(connection: psycopg.Connection[Any]) -> Iterator[None]:
     """A block that undoes its own writes if it fails; alone in autocommit, it commits."""
-    _check_now(connection)
     try:
         if _begins_by_itself(connection):
             connection.execute(b"")
@@ -124,9 +123,8 @@ def savepoint(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def asavepoint(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[None]:
+async def _asavepoint(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[None]:
     """The same on an async connection."""
-    _check_now(connection)
     try:
         if _begins_by_itself(connection):
             await connection.execute(b"")

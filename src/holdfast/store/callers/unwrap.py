@@ -81,7 +81,7 @@ def source_of(connection: Any) -> Source | AsyncSource:
     if ("sqlalchemy", "AsyncConnection") in names:
         return AsyncSource(lambda: _of_async_connection(connection), _engine(connection))
     if ("sqlalchemy", "Session") in names or ("sqlalchemy", "scoped_session") in names:
-        return _sync_wrapper(connection, lambda: _of_connection(connection.connection()))
+        return _sync_wrapper(connection, lambda: _of_session(connection))
     if ("sqlalchemy", "Connection") in names:
         return _sync_wrapper(connection, lambda: _of_connection(connection))
     if hasattr(connection, "ensure_connection") and hasattr(connection, "in_atomic_block"):
@@ -145,6 +145,21 @@ async def _itself(connection: Any) -> Any:
     return connection
 
 
+def _of_session(session: Any) -> Any:
+    from sqlalchemy.exc import InvalidRequestError
+
+    try:
+        connection = session.connection()
+    except InvalidRequestError as error:
+        raise _not_now(error) from error
+    return _of_connection(connection)
+
+
+def _not_now(error: Exception) -> ConfigError:
+    """For a session that begins nothing by itself, has to be rolled back, or has many engines."""
+    return ConfigError(f"the session given to using() cannot be used now: {error}")
+
+
 def _of_connection(connection: Any) -> Any:
     if not connection.in_transaction():
         connection.begin()
@@ -152,7 +167,13 @@ def _of_connection(connection: Any) -> Any:
 
 
 async def _of_async_session(session: Any) -> Any:
-    return await _of_async_connection(await session.connection())
+    from sqlalchemy.exc import InvalidRequestError
+
+    try:
+        connection = await session.connection()
+    except InvalidRequestError as error:
+        raise _not_now(error) from error
+    return await _of_async_connection(connection)
 
 
 async def _of_async_connection(connection: Any) -> Any:
