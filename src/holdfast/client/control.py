@@ -28,7 +28,7 @@ from holdfast.core.payload.codec import from_json
 from holdfast.core.records import QueueRecord, TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Op, Steps, reads
-from holdfast.store.verbs import cancel, inspect, operate, queues, timing, workers
+from holdfast.store.verbs import cancel, inspect, newest, operate, queues, timing, workers
 
 __all__ = ["Control", "QueueControl", "QueueInfo", "TaskControl", "TaskCounts", "TaskPage"]
 
@@ -262,7 +262,7 @@ def _listing(
     )
     start = None if before is None else as_bytes(before)
     size = checks.at_least(1, limit, "limit")
-    return partial(inspect.list_tasks, wanted, before=start, limit=size)
+    return partial(newest.newest, wanted, before=start, limit=size)
 
 
 def _statuses(given: TaskStatus | str | Iterable[TaskStatus | str]) -> frozenset[TaskStatus]:

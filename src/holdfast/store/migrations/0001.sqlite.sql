@@ -88,6 +88,8 @@ CREATE INDEX holdfast_tasks_due_of ON holdfast_tasks (queue_name, due_at)
 CREATE INDEX holdfast_tasks_expire ON holdfast_tasks (expire_at) WHERE expire_at IS NOT NULL;
 CREATE UNIQUE INDEX holdfast_tasks_unique ON holdfast_tasks (unique_slot)
     WHERE unique_slot IS NOT NULL;
+CREATE INDEX holdfast_tasks_own ON holdfast_tasks (created_at, id)
+    WHERE substr(id, 15, 1) <> '7';
 CREATE INDEX holdfast_tasks_dead ON holdfast_tasks (queue_name, id) WHERE dead;
 CREATE INDEX holdfast_tasks_dead_all ON holdfast_tasks (id) WHERE dead;
 CREATE INDEX holdfast_tasks_error ON holdfast_tasks (error_code, id) WHERE error_code IS NOT NULL;

@@ -136,7 +136,7 @@ def dependencies(id: bytes, *, limit: int = MAX_PAGE) -> Steps[list[Dependency]]
 def list_tasks(wanted: TaskFilter, *, before: bytes | None = None, limit: int = 50) -> Steps[Page]:
     """One page of the tasks that fit, the newest first."""
     limit = max(1, min(limit, MAX_PAGE))
-    path = _path(wanted)
+    path = path_of(wanted)
     ids: list[bytes] = []
     cursor: bytes | None = before or NEWEST
     for _ in range(_SCANS):
@@ -157,7 +157,7 @@ def list_tasks(wanted: TaskFilter, *, before: bytes | None = None, limit: int = 
     return Page([tasks[id] for id in ids[:limit] if id in tasks], cursor)
 
 
-def _path(wanted: TaskFilter) -> str:
+def path_of(wanted: TaskFilter) -> str:
     """The narrowest way to the tasks that fit."""
     if wanted.workflow_id is not None:
         return "workflow"
