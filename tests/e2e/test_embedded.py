@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import ANY
+from uuid import UUID
 
 import pytest
 
@@ -41,6 +43,24 @@ def test_until_idle_on_some_queues(fresh_site: MakeSite) -> None:
     here, there = site.send("value", 1), site.options(queue="there").send("value", 2)
     assert site.app.worker(queues="there").run_until_idle() == 1
     assert (here.status(), there.status()) == (TaskStatus.PENDING, TaskStatus.COMPLETED)
+
+
+@pytest.mark.parametrize("name", ["parent", "parent-async", "gather-async-inside"])
+def test_until_idle_with_tasks_that_wait_for_tasks(fresh_site: MakeSite, name: str) -> None:
+    site = fresh_site("tests.e2e.programs.executors")
+    handle = site.send(name, [21] if name.startswith("gather") else 21)
+    assert site.app.worker().run_until_idle() == 2
+    assert handle.get(0) in (42, [ANY, 42])
+
+
+def test_until_idle_with_a_family(fresh_site: MakeSite) -> None:
+    site = fresh_site("tests.e2e.programs.executors")
+    # The first waits for one that was claimed together with it.
+    first = site.send("waits-for", str(UUID(int=7)))
+    second = site.options(id=UUID(int=7)).send("nest", 3)
+    third = site.send("gather", [1, 2, 3])
+    assert site.app.worker().run_until_idle() == 9
+    assert (first.get(0), second.get(0), third.get(0)) == (3, 3, 12)
 
 
 def test_until_idle_with_tasks_that_send_tasks(fresh_site: MakeSite) -> None:

@@ -1,7 +1,8 @@
 """A worker inside this process, for tests: it runs what there is, and returns.
 
 Owns `run_until_idle`. The real engine and the real lifecycle, without children: tasks run one
-after another in the calling thread, so a debugger and a test's own patches reach them. What
+after another in the calling thread, so a debugger and a test's own patches reach them; a task
+that waits for others has them run meanwhile, inside its own wait. What
 only a process of its own can give (time limits, captured output, surviving a crash) is not
 here.
 """
@@ -13,6 +14,8 @@ import contextvars
 import os
 import random
 import socket
+import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from time import monotonic_ns
 from typing import Any
@@ -56,6 +59,12 @@ class Inline:
             for task in application.tasks
         }
         self._running: ClaimedTask | None = None
+        self._names: Sequence[str] = ()
+        self._found: deque[ClaimedTask] = deque()
+        self._tokens: list[bytes] = []
+        self._runs = 0
+        self._thread = 0
+        """The thread that runs tasks: what another one waits for is not our business."""
 
     # What `TaskContext` asks of the place it runs in.
 
@@ -68,7 +77,18 @@ class Inline:
         return self._application.config.max_payload
 
     def waits(self, slot: int, waiting: bool, /) -> None:
-        """Nobody else is here to be told."""
+        """Code of ours waits for other tasks: nobody else is here to run them."""
+        if not waiting or threading.get_ident() != self._thread:
+            return
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            self._drain()
+        else:
+            # The loop of the task that waits is in this thread, and there cannot be another.
+            helper = threading.Thread(target=self._drain, name="holdfast-inline")
+            helper.start()
+            helper.join()
 
     def note(self, note: Note, /) -> None:
         task = self._running
@@ -94,17 +114,32 @@ class Inline:
 
         Tasks that are due are promoted first; one that is due later is left alone.
         """
-        names = queues or sorted({task.queue for task in self._application.tasks})
-        runs = 0
-        while True:
-            while len(self.store.attempt(timing.promote)) == timing.BATCH:
-                pass
-            self.store.attempt(timing.expire)
-            found = next(filter(None, map(self._claim, names)), ())
-            if not found:
-                return runs
-            runs += sum(self._run(task) for task in found)
-            self.store.run(leases.clean([found[0].token]))
+        self._names = queues or sorted({task.queue for task in self._application.tasks})
+        self._drain()
+        self.store.run(leases.clean(self._tokens))
+        return self._runs
+
+    def _drain(self) -> None:
+        """Run what there is. Once more inside a task that waits for others."""
+        outer, self._thread = self._thread, threading.get_ident()
+        try:
+            while self._find():
+                began = self._run(self._found.popleft())
+                self._runs += began
+        finally:
+            self._thread = outer
+
+    def _find(self) -> bool:
+        """Claim some more if nothing is left; whether there is something to run."""
+        if self._found:
+            return True
+        while len(self.store.attempt(timing.promote)) == timing.BATCH:
+            pass
+        self.store.attempt(timing.expire)
+        found = next(filter(None, map(self._claim, self._names)), ())
+        self._tokens += [task.token for task in found[:1]]
+        self._found.extend(found)
+        return bool(found)
 
     def _claim(self, queue: str) -> Sequence[ClaimedTask]:
         claimed = self.store.run(
@@ -128,11 +163,11 @@ class Inline:
         job = job_of(task, 1, started.attempt or 0)
         plan = self._plans[task.task_name, task.version]
         context = TaskContext(self, plan.definition, job, monotonic_ns())
-        self._running = task
+        outer, self._running = self._running, task
         try:
             verdict = contextvars.copy_context().run(_perform, plan, job, context)
         finally:
-            self._running = None
+            self._running = outer
         self._finish(task, verdict)
         return 1
 

@@ -172,10 +172,31 @@ def nest(depth: int) -> int:
     return 1 + nest.send(depth - 1).get(timeout=20) if depth else 0
 
 
+@app.task("waits-for")
+def waits_for(task_id: str) -> int:
+    found: int = app.handle(task_id).get(timeout=20)
+    return found
+
+
 @app.task("gather")
 def gather(numbers: list[int]) -> int:
     handles = double.send_many([(number,) for number in numbers])
     return sum(handle.get() for handle in app.as_completed(handles, timeout=20))
+
+
+@app.task("double-later")
+def double_later(number: int) -> int:
+    time.sleep(number / 10)
+    return 2 * number
+
+
+@app.task("gather-unequal")
+def gather_unequal(numbers: list[int]) -> int:
+    async def all_of_them() -> list[int]:
+        sent = double_later.send_many([(number,) for number in numbers])
+        return await asyncio.gather(*[handle.aget(timeout=20) for handle in sent])
+
+    return sum(asyncio.run(all_of_them()))
 
 
 @app.task("gather-async-inside")

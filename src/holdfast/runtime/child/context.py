@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import math
 import os
-import threading
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -99,12 +98,8 @@ class TaskContext:
         """Where its output goes, in children that run several tasks at a time."""
 
     def waits(self, waiting: bool, /) -> None:
-        """The code does nothing but wait for other tasks, or no longer; said by the wait itself.
-
-        A thread that the code started may wait while the rest works on: that is not meant.
-        """
-        if threading.current_thread() is threading.main_thread():
-            self._host.waits(self._job.slot, waiting)
+        """The code does nothing but wait for other tasks, or no longer; said by the wait itself."""
+        self._host.waits(self._job.slot, waiting)
 
     @property
     def slot(self) -> int:

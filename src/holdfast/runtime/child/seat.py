@@ -13,6 +13,7 @@ import os
 import random
 import resource
 import signal
+import threading
 import traceback
 from collections.abc import Sequence
 from typing import NoReturn, Protocol, TypeAlias
@@ -79,6 +80,8 @@ class Seat:
         self._output_identity = identity(output)
         self.store = RemoteStore(self.link, application.store_settings)
         self.notes = Notes(self._send_note)
+        self._waits = (0, 0)
+        """The slot that waits for other tasks, and for how many of them at a time."""
         limit = application.config.max_payload
         self._plans = {
             task.key: Plan(task, limit, hooks.hooks_for(application.hooks, task))
@@ -99,7 +102,16 @@ class Seat:
         self.notes.add(note)
 
     def waits(self, slot: int, waiting: bool, /) -> None:
-        self.link.send(Waits(slot, waiting))
+        # A thread that the code started may wait while the rest of it works.
+        if self.fork.kind != "process" or threading.current_thread() is not threading.main_thread():
+            return
+        # Several coroutines of one task may wait; it waits until the last of them has heard.
+        other, count = self._waits
+        before = count if other == slot else 0
+        after = before + (1 if waiting else -1)
+        self._waits = slot, after
+        if (before > 0) is not (after > 0):
+            self.link.send(Waits(slot, after > 0))
 
     def _complain(self, text: str) -> None:
         self.link.send(Said(0, text.encode("utf-8", "replace")[:_LONGEST]))

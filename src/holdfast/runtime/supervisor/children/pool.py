@@ -89,6 +89,7 @@ class ChildPool:
             idle = [m for m in alive if m.state is ChildState.READY and not m.hand]
             for child in idle[: max(0, len(alive) - count - lent)]:
                 child.state = ChildState.LEAVING
+                child.dismissed = True
                 child.say(Leave())
 
     def _make(self, template: TemplateProcess, kind: Kind, lanes: int) -> None:
@@ -137,7 +138,7 @@ class ChildPool:
         """A child is gone; one that died young makes the next ones wait."""
         self._ledger.children.pop(child.number, None)
         lived = monotonic() - self._born.pop(child.number, 0.0)
-        if lived < _YOUNG and not child.served and not child.killed:
+        if lived < _YOUNG and not child.served and not (child.killed or child.dismissed):
             self._early_deaths += 1
             pause = min(0.1 * 2**self._early_deaths, _LONGEST_PAUSE)
             self._not_before = monotonic() + pause

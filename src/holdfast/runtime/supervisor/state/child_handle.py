@@ -65,6 +65,8 @@ class ChildHandle:
         """Whether its template is dead, so that nobody tells us of its death."""
         self.slow = False
         """Whether what it runs takes longer than was guessed: nothing is put behind it."""
+        self.dismissed = False
+        """Whether it was told to leave because there was one too many."""
         self.waits: int | None = None
         """The slot whose code does nothing but wait for other tasks."""
         self.reader = Reader(ToSupervisor)
