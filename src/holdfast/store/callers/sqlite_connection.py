@@ -37,7 +37,7 @@ from holdfast.store.settings import SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file
 from holdfast.store.sqlite.binding import Binder
 from holdfast.store.sqlite.clock import Clock
-from holdfast.store.sqlite.drivers import autocheckpoint, one_library
+from holdfast.store.sqlite.drivers import autocheckpoint, connect_hook, one_library
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable, load
 from holdfast.store.sqlite.hints import doorbell
 from holdfast.store.sqlite.session import Session
@@ -73,6 +73,7 @@ class CallersConnection:
         self._raw: Any = connection
         self._connection = _adopt(connection, name)
         self._path = _path_of(self._connection, settings)
+        connect_hook.install()
         one_library.note(self._path, name)
         self._binder = _binder if texts is None else Binder(texts)
         self._clock = Clock(settings.clock)

@@ -231,7 +231,8 @@ class Connections:
     def go_on(self) -> None:
         """Let them in again."""
         with self._changed:
-            self._shut -= 1
+            # Not below: whoever holds off may be interrupted before he has begun.
+            self._shut = max(0, self._shut - 1)
             self._changed.notify_all()
 
     def _make_lock(self) -> None:

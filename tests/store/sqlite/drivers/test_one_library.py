@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,16 @@ import apsw
 import pytest
 
 from holdfast.core.errors import ConfigError
+from holdfast.store.callers.sqlite_connection import run_on
 from holdfast.store.op import Channel
 from holdfast.store.sqlite import connections
-from holdfast.store.sqlite.drivers import abandoned, descriptors, one_library
+from holdfast.store.sqlite.drivers import (
+    abandoned,
+    connect_hook,
+    descriptors,
+    neighbours,
+    one_library,
+)
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
@@ -95,6 +102,46 @@ def test_a_store_follows_a_connection_that_was_there_before(make_store: MakeStor
         assert library(store) == "sqlite3"
     finally:
         theirs.close()
+
+
+def test_a_connection_among_frozen_objects_is_followed_too(make_store: MakeStore) -> None:
+    setup = make_store()
+    setup.run(verbs.make())
+    setup.close()
+    with closing(sqlite3.connect(setup.path)):
+        # As servers do before they fork.
+        gc.freeze()
+        try:
+            store = make_store()
+            store.run(verbs.count())
+        finally:
+            gc.unfreeze()
+
+        assert library(store) == "sqlite3"
+
+
+def test_a_file_that_becomes_ours_while_it_is_opened(
+    make_store: MakeStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was not there yet when the program began to open it."""
+    store = make_store()
+    make_store(path.with_name("other.db")).run(verbs.make())
+    look = connect_hook._files
+
+    def look_then_make(found: Iterable[bytes]) -> list[Any]:
+        files = list(look(found))
+        monkeypatch.undo()
+        store.run(verbs.make())
+        assert library(store) == "apsw"
+        return files
+
+    monkeypatch.setattr(connect_hook, "_files", look_then_make)
+    with closing(sqlite3.connect(path)) as theirs:
+        assert library(store) == "sqlite3"
+        theirs.execute("INSERT INTO notes (body) VALUES ('theirs')")
+        theirs.commit()
+
+    assert store.run(verbs.bodies()) == ["theirs"]
 
 
 def test_a_store_follows_a_connection_that_comes_later(store: SqliteStore) -> None:
@@ -291,6 +338,17 @@ def test_a_store_beside_a_callers_own_apsw_cannot_be_of_sqlite3(make_store: Make
         assert make_store().run(verbs.count()) == 0
 
 
+def test_a_callers_own_apsw_is_known_without_a_store(path: Path, make_store: MakeStore) -> None:
+    setup = make_store()
+    setup.run(verbs.make())
+    setup.close()
+    with closing(apsw.Connection(str(path))) as theirs:
+        run_on(theirs, verbs.put("x"), setup.settings, texts=verbs.texts)
+        with pytest.raises(ConfigError, match="two SQLite libraries"):
+            sqlite3.connect(path)
+    sqlite3.connect(path).close()
+
+
 def test_a_noted_connection_is_remembered_while_it_is_open(path: Path) -> None:
     path.touch()
     with closing(sqlite3.connect(path)) as theirs:
@@ -347,7 +405,7 @@ def test_one_who_only_copies_the_file_is_no_library(
     store.run(verbs.put("ours"))
     copy = Path(f"{store.path}-shm").open("rb")  # noqa: SIM115
     gc.collect()
-    if one_library._has_sqlite3_connections():
+    if neighbours.have_sqlite3():
         # Left open by another test of this process; then it would be taken for their ATTACH.
         copy.close()
         return
@@ -379,5 +437,5 @@ def test_proxies_in_the_process_are_left_in_peace(path: Path) -> None:
 
     proxies = [type("Proxy", (), {"__class__": property(wake)})()]
 
-    assert one_library._has_sqlite3_connections() in (True, False)
+    assert neighbours.have_sqlite3() in (True, False)
     assert proxies

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
@@ -47,17 +47,18 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 
 def _before(database: Any) -> None:
     """A connection to `database` is about to be opened."""
-    _local.opening = list(_files(database))
-    for file in _local.opening:
+    _local.opening = list(paths(database))
+    for file in _files(_local.opening):
         with _as_sqlite3():
             one_library.connecting(file)
 
 
 def _after(connection: sqlite3.Connection) -> None:
     """The connection is open, but Python does not let it be used yet."""
-    opened: list[Identity] = getattr(_local, "opening", [])
+    opened: list[bytes] = getattr(_local, "opening", [])
     _local.opening = []
-    ours = [one_library.connected(file) for file in opened]
+    with _as_sqlite3():
+        ours = [one_library.connected(file) for file in _files(opened)]
     if any(ours):
         autocheckpoint.put_off(connection)
 
@@ -73,9 +74,9 @@ def _as_sqlite3() -> Iterator[None]:
         raise sqlite3.OperationalError(f"database is locked: {error}") from error
 
 
-def _files(database: Any) -> Iterator[Identity]:
-    """The existing files that `database` may mean."""
-    for path in paths(database):
+def _files(paths: Iterable[bytes]) -> Iterator[Identity]:
+    """The existing files among these."""
+    for path in paths:
         try:
             yield identity(path)
         except (OSError, ValueError):

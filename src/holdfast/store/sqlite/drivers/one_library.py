@@ -25,7 +25,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import sys
 import threading
 from dataclasses import dataclass, field
 from threading import get_ident
@@ -35,7 +34,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from holdfast.core.errors import ConfigError, StoreError, StoreUnavailable
 from holdfast.store.settings import SqliteDriver
-from holdfast.store.sqlite.drivers import descriptors
+from holdfast.store.sqlite.drivers import descriptors, neighbours
 from holdfast.store.sqlite.drivers.descriptors import Identity, identity
 
 _PATIENCE = 10.0
@@ -157,6 +156,8 @@ def connecting(file: Identity) -> None:
 
 def connected(file: Identity) -> bool:
     """This thread has opened the file with `sqlite3`; whether it is one that we use."""
+    # Once more: it may have become a file of ours since.
+    make_way(file)
     with _mutex:
         use = _uses.get(file)
         if use is None:
@@ -177,12 +178,13 @@ def make_way(file: Identity) -> None:
             _wait_for_switch(use)
         if use is None or use.library == "sqlite3":
             return
-        if _callers_apsw(file):
+        if neighbours.have_apsw(file):
             raise _two_libraries(use.path)
         use.switching = True
         use.leaving = list(use.holders)
-    _log.info("%s is used through sqlite3 in this process, so its tasks are too", use.path)
-    _empty(use, becoming="sqlite3", abandon=False)
+    if use.followers:
+        _log.info("%s is used through sqlite3 in this process, so its tasks are too", use.path)
+    _empty(use, "sqlite3")
 
 
 def watch(file: Identity) -> None:
@@ -200,15 +202,12 @@ def watch(file: Identity) -> None:
     with _changed:
         if _uses.get(file) is not use or _is_taken(use):
             return
-        to_sqlite3 = use.library == "apsw" and _has_sqlite3_connections()
+        to_sqlite3 = use.library == "apsw" and neighbours.have_sqlite3()
         if not to_sqlite3 and not use.suspected:
             use.suspected = True
             return
         use.switching = True
         use.leaving = list(use.holders)
-        use.libraries = found
-        if not to_sqlite3:
-            use.lost = _foreign(use.path, use.library)
     if to_sqlite3:
         _log.warning(
             "%s was opened through sqlite3 in this process by ATTACH, which is noticed late: from "
@@ -216,7 +215,9 @@ def watch(file: Identity) -> None:
             "do from the beginning",
             use.path,
         )
-    _empty(use, becoming="sqlite3" if to_sqlite3 else use.library, abandon=True)
+        _empty(use, "sqlite3", abandon=True)
+    else:
+        _empty(use, use.library, abandon=True, lost=_foreign(use.path, use.library))
 
 
 def lose(file: Identity, reason: str) -> None:
@@ -225,8 +226,10 @@ def lose(file: Identity, reason: str) -> None:
         _uses[file].lost = reason
 
 
-def _empty(use: _Use, *, becoming: SqliteDriver, abandon: bool) -> None:
-    """Have all who leave part with their connections; the rest of a switch."""
+def _empty(
+    use: _Use, becoming: SqliteDriver, *, abandon: bool = False, lost: str | None = None
+) -> None:
+    """Have all who leave part with their connections: the rest of a switch, which must be on."""
     deadline = monotonic() + _PATIENCE
     held: list[Holder] = []
     try:
@@ -244,6 +247,7 @@ def _empty(use: _Use, *, becoming: SqliteDriver, abandon: bool) -> None:
             holder.part_with(abandon=abandon)
         with _mutex:
             use.library = becoming
+            use.lost = lost
             if abandon and found is not None:
                 use.libraries = max(found, 2)
     finally:
@@ -275,45 +279,20 @@ def _is_forgotten(file: Identity, use: _Use) -> bool:
 
 def _begin_with(path: str, file: Identity, wanted: SqliteDriver | None) -> SqliteDriver:
     """The library for the first connection of ours."""
-    if _callers_apsw(file):
+    if neighbours.have_apsw(file, or_we=True):
+        # A store that nobody has closed, perhaps.
+        gc.collect()
+    if neighbours.have_apsw(file, or_we=True):
         if wanted == "sqlite3":
             raise _two_libraries(path)
         return "apsw"
-    # Opened by somebody before us. If this process has connections of sqlite3 at all, that is
-    # by far the likeliest, and following it is safe; leading with apsw would not be.
-    if descriptors.is_open(file) and _has_sqlite3_connections():
+    # Opened by somebody before us. If that can be sqlite3, it is by far the likeliest, and
+    # following it is safe; leading with apsw would not be.
+    if neighbours.may_have_sqlite3(file):
         return "sqlite3"
-    if descriptors.count_at(f"{path}-shm") and not _apsw_has(file, ours=True):
+    if descriptors.count_at(f"{path}-shm"):
         raise ConfigError(_foreign(path, "apsw and sqlite3"), option="driver")
     return wanted or "apsw"
-
-
-def _callers_apsw(file: Identity) -> bool:
-    """Whether the program has connections of apsw, not ours, to the file."""
-    return _apsw_has(file, ours=False)
-
-
-def _apsw_has(file: Identity, *, ours: bool) -> bool:
-    if "apsw" not in sys.modules:
-        return False
-    from holdfast.store.sqlite.drivers.apsw_driver import open_files
-
-    return any(_leads_to(path, file) for path in open_files(ours=ours))
-
-
-def _leads_to(path: str, file: Identity) -> bool:
-    try:
-        return identity(path) == file
-    except (OSError, ValueError):
-        return False
-
-
-def _has_sqlite3_connections() -> bool:
-    sqlite3 = sys.modules.get("sqlite3")
-    if sqlite3 is None:
-        return False
-    # Not isinstance, which asks objects for their class: proxies of all kinds would come to life.
-    return any(issubclass(type(found), sqlite3.Connection) for found in gc.get_objects())
 
 
 def _foreign(path: str, known: str) -> str:
