@@ -58,6 +58,16 @@ def test_a_worker_says_what_it_is_doing(site: Site) -> None:
     assert only_attempt(handle).number == 1
 
 
+def test_a_question_while_it_starts_is_answered(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import time\nopen('importing', 'x')\ntime.sleep(60)\n")
+    with WorkerProcess(tmp_path, "program:app") as worker:
+        until((tmp_path / "importing").exists)
+        worker.signal(signal.SIGUSR1)
+        until(lambda: "the app is being imported" in worker.said)
+        worker.signal(signal.SIGHUP)
+        assert worker.wait(10) == 0
+
+
 PROGRAM = """
 import atexit
 import os

@@ -57,6 +57,13 @@ def test_too_few_are_refused_with_the_remedy(tmp_path: Path) -> None:
         assert remedy in line
 
 
+def test_next_to_none_are_refused_before_anything_is_started(tmp_path: Path) -> None:
+    ended = worker(tmp_path, 20, 20, "-c", "1")
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    assert "this process may have 20 files open" in ended.stderr
+
+
 def test_a_soft_limit_is_raised(tmp_path: Path) -> None:
     ended = worker(tmp_path, 64, 4096, "-c", "16")
     assert ended.returncode == 0, ended.stderr

@@ -53,7 +53,7 @@ class _Reloading:
             reap({process.pid})
             now = snapshot(self._root)
             if now != seen and not self._asked:
-                changed = min(path for path, at in now.items() ^ seen.items())
+                changed = min(path for path, _ in now.items() ^ seen.items())
                 log.info("%s changed; the worker starts anew", changed)
                 seen = now
                 self._replace(process)

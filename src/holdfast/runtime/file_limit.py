@@ -32,12 +32,12 @@ def ensure(children: int) -> None:
             pass
     needed = _OWN + _PER_CHILD * children
     if allowed < needed:
-        fitting = (allowed - _OWN) // _PER_CHILD
-        remedy = f"at most {fitting} children fit into it" if fitting > 0 else "it is too small"
+        fitting = max(0, allowed - _OWN) // _PER_CHILD
         raise ConfigError(
             f"this process may have {allowed} files open, and a worker with {children} child "
             f"process(es) needs {needed}: raise the limit (`ulimit -n {needed}`, LimitNOFILE= of a "
-            f"systemd unit, --ulimit nofile= of a container), or lower --concurrency; {remedy}",
+            "systemd unit, --ulimit nofile= of a container), or lower --concurrency; at most "
+            f"{fitting} child process(es) fit into it",
             option="concurrency",
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.runtime import process_role
+from holdfast.runtime import file_limit, process_role
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ def launch(
     there for the worker alone, so that all its children are the worker's.
     """
     process_role.refuse_worker()
+    file_limit.ensure(1)
     template = TemplateProcess(target, path)
     try:
         # From here on the application is being imported, over there, and so is all of this.
-        from holdfast.runtime import file_limit
         from holdfast.runtime.options import WorkerOptions
         from holdfast.runtime.supervisor.supervisor import Supervisor, pool_size
         from holdfast.store.open import open_store

@@ -32,6 +32,11 @@ def on_stop(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Sig
     return {number: signal.signal(number, handler) for number in (*_ALWAYS, *wanted)}
 
 
+def on_question(handler: Callable[[int, FrameType | None], None]) -> Any:
+    """Call this when somebody asks what the worker is doing; the handler that was there before."""
+    return signal.signal(signal.SIGUSR1, handler)
+
+
 class Signals:
     """A worker obeys signals while the block runs, where that can be arranged."""
 
@@ -42,7 +47,7 @@ class Signals:
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
             self._before = on_stop(self._on_stop)
-            self._before[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, self._on_question)
+            self._before[signal.SIGUSR1] = on_question(self._on_question)
 
     def __exit__(self, *exc: object) -> None:
         for number, handler in self._before.items():

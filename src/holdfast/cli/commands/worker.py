@@ -19,6 +19,7 @@ from holdfast.cli.logs import FORMATS, LEVELS, configure
 from holdfast.core.errors import ConfigError, StoreError
 
 EXIT_STORE = 3
+EXIT_BROKEN = 70
 
 
 class _Stopped(BaseException):
@@ -31,6 +32,10 @@ class _Stopped(BaseException):
 
 def _end_the_start(number: int, frame: FrameType | None) -> None:
     raise _Stopped
+
+
+def _say_it_starts(number: int, frame: FrameType | None) -> None:
+    click.echo("holdfast worker: the app is being imported, or the database opened", err=True)
 
 
 @click.command("worker")
@@ -112,7 +117,7 @@ def worker(
     Each setting has an environment variable: --kill-grace is HOLDFAST_KILL_GRACE.
     """
     from holdfast.runtime.launch import launch
-    from holdfast.runtime.signals import Signals, on_stop
+    from holdfast.runtime.signals import Signals, on_question, on_stop
 
     configure(level="debug" if verbose else log_level, form=log_format)
     if reload:
@@ -121,6 +126,7 @@ def worker(
         sys.exit(run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"]))
     # Until there is something to stop in an orderly way, a wish to stop ends the start.
     on_stop(_end_the_start)
+    on_question(_say_it_starts)
     try:
         supervisor = launch(target, given, version=__version__, owns_process=True)
         with Signals(supervisor):
@@ -135,4 +141,8 @@ def worker(
     except StoreError as error:
         click.echo(f"holdfast worker: {error}", err=True)
         status = EXIT_STORE
+    except OSError as error:
+        # No memory, no processes, no descriptors: nothing that a traceback would explain.
+        click.echo(f"holdfast worker: the operating system refuses: {error}", err=True)
+        status = EXIT_BROKEN
     sys.exit(status)
