@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.core.ending import Why, ended_because
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.lifecycle import TRANSITIONS, Verb
 from holdfast.core.options.policy import DEFAULT, Policy
@@ -18,6 +20,7 @@ from holdfast.core.outcome import (
     Change,
     Crashed,
     Failed,
+    Interrupted,
     NotBegun,
     Outcome,
     RetryAsked,
@@ -213,6 +216,34 @@ def test_what_had_not_begun_is_interrupted_at_no_cost() -> None:
     assert (change.retries, change.crashes) == (0, 0)
 
 
+def test_what_others_brought_to_an_end_is_interrupted_at_no_cost() -> None:
+    change = decided(Interrupted("a neighbour stood in its way"), Policy(on_shutdown="stop"))
+    assert (change.verb, change.target) == (Verb.INTERRUPT, S.PENDING)
+    assert (change.retries, change.crashes) == (0, 0)
+    once = decided(Interrupted("a neighbour stood in its way"), Policy(at_most_once=True))
+    assert (once.verb, once.failed_reason) == (Verb.STALL, "a neighbour stood in its way")
+
+
+def test_every_reason_to_end_code_has_one_meaning() -> None:
+    policy = Policy(timeout=3, max_heartbeat_interval=2)
+    assert {why: ended_because(why, policy) for why in get_args(Why)} == {
+        "cancel": CancelAcknowledged(),
+        "timeout": TimedOut(3),
+        "silence": StalledBySilence(2),
+        "shutdown": StoppedByShutdown(),
+        "lost": Interrupted("its worker lost the lease while it ran"),
+    }
+
+
+def test_what_else_is_known_is_said() -> None:
+    late = decided(TimedOut(1, remark="; the event loop was blocked"))
+    assert late.failed_reason == (
+        "the task ran longer than its timeout of 1 s; the event loop was blocked"
+    )
+    killed = decided(Crashed(exit_signal=9, cause="its process sent garbage"))
+    assert (killed.failed_reason, killed.exit_signal) == ("its process sent garbage", 9)
+
+
 OUTCOMES: list[Outcome] = [
     Returned("1"),
     Failed(ERROR, listed=True),
@@ -228,6 +259,7 @@ OUTCOMES: list[Outcome] = [
     StoppedByShutdown(),
     StalledBySilence(1),
     NotBegun(),
+    Interrupted("a neighbour"),
 ]
 
 

@@ -38,6 +38,13 @@ def test_until_idle(fresh_site: MakeSite) -> None:
     assert site.app.worker().run_until_idle() == 0
 
 
+def test_until_idle_with_a_task_that_raises_what_bad_arguments_raise(fresh_site: MakeSite) -> None:
+    site = fresh_site("tests.e2e.programs.outcomes")
+    handle = site.send("async-payload-error")
+    assert site.app.worker().run_until_idle() == 2
+    assert handle.get(0) == "fits now"
+
+
 def test_until_idle_on_some_queues(fresh_site: MakeSite) -> None:
     site = fresh_site("tests.e2e.programs.outcomes")
     here, there = site.send("value", 1), site.options(queue="there").send("value", 2)

@@ -48,6 +48,28 @@ def test_threads_run_side_by_side(site: Site) -> None:
     assert [handle.get(20) for handle in handles] == names
 
 
+def test_a_blocking_coroutine_costs_its_neighbours_no_time(
+    site: Site, worker: WorkerProcess
+) -> None:
+    blocking = site.send("blocks-for", 1.6)
+    site.begun("blocks-for")
+    neighbours = [site.send("hurried", f"hurried-{n}") for n in range(3)]
+    site.begun(*(f"hurried-{n}" for n in range(3)))
+    site.ledger.open_gate("blocks-for")
+    assert blocking.wait(20) is TaskStatus.COMPLETED
+    assert [handle.get(20) for handle in neighbours] == [f"hurried-{n}" for n in range(3)]
+    until(lambda: "s by blocks-for " in worker.said, within=2, what="the blocking task to be named")
+
+
+def test_who_stops_the_loop_stops_nobody_else(site: Site) -> None:
+    neighbour = site.send("patient", "undisturbed")
+    site.begun("undisturbed")
+    assert site.send("stops-the-loop").wait(20) is TaskStatus.COMPLETED
+    site.ledger.open_gate("undisturbed")
+    assert neighbour.wait(20) is TaskStatus.COMPLETED
+    assert only_attempt(neighbour).outcome is AttemptOutcome.COMPLETED
+
+
 def test_a_blocking_coroutine_delays_only_its_own_child(site: Site) -> None:
     handle = site.send("blocking", "blocking")
     site.begun("blocking")

@@ -61,6 +61,10 @@ class Child:
         self.silent = False
         self.store = RemoteStore(self, lab.store.settings)
         self.asked = 0
+        self.held: set[tuple[object, object]] = set()
+
+    def holds(self, key: object, token: object) -> bool:
+        return (key, token) in self.held
 
     def send(self, *messages: wire.Message) -> bool:
         """The child speaks."""
@@ -209,11 +213,12 @@ def test_reads_and_writes_of_every_mode(lab: Lab, child: Child) -> None:
     claim = claims.claim(
         token=token, worker_id="w", queue=QUEUE, known=[KNOWN], wanted=2, lease_us=LEASE_US
     )
-    taken = run(claim).tasks
+    taken = lab.store.run(claim).tasks
     assert [task.id for task in taken] == [sent[0].id, sent[1].id]
-    run(claims.start([claims.Begin(t.key, t.token, 1, "c") for t in taken], hostname="h"))
-    note = evidence.TaskNote(taken[0].key, token, progress="1")
-    assert run(evidence.write_notes([note])) == {taken[0].key}
+    lab.store.run(claims.start([claims.Begin(t.key, t.token, 1, "c") for t in taken], hostname="h"))
+    child.held.add((taken[0].key, token))
+    assert run(evidence.write_checkpoint(taken[0].key, token, "step", "1"))
+    assert run(evidence.read_checkpoint(taken[0].key, token, "step")) == ("1",)
     run(cancel.cancel([sent[2].id, taken[0].id]))
     assert lab.task(sent[2].id).status is TaskStatus.CANCELLED
     assert lab.task(taken[0].id).cancel_requested_at is not None

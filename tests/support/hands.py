@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import ExitStack
+from typing import TypeVar
 
 from holdfast.core.ending import Outcome
 from holdfast.core.options.policy import Policy
@@ -21,6 +22,7 @@ from holdfast.runtime.wire.shared_page import SharedPage
 from tests.support.verbs import PID, QUEUE, TASK
 
 LANES = 4
+M = TypeVar("M")
 
 
 class Hands:
@@ -56,6 +58,14 @@ class Hands:
         except BlockingIOError:
             return []
         return [job for run in self._reader.feed(data) for job in run.jobs]
+
+    def heard(self, kind: type[M]) -> list[M]:
+        """What the child was told of this kind."""
+        try:
+            data = self._theirs.recv(1_000_000)
+        except BlockingIOError:
+            return []
+        return [message for message in self._reader.feed(data) if isinstance(message, kind)]
 
     def ended(self, task: ClaimedTask, outcome: Outcome, given_at: float = 0.0) -> None:
         """The child has run this task, which was claimed and started, to this end."""

@@ -23,6 +23,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from holdfast.core.ending import Why
 from holdfast.core.identity import new_id
 from holdfast.core.payload.codec import to_json
 from holdfast.runtime.orphan_guard import Lifeline
@@ -122,7 +123,7 @@ class Kid:
         os.set_blocking(self._output, False)
         memory = shared_page.create(lanes)
         self.page = SharedPage(memory, lanes)
-        nonce = os.urandom(16)
+        nonce = framing.new_nonce()
         self._splitter = Splitter(nonce)
         self._outputs: dict[int, bytes] = {}
         self._ear = Ear(self.sock, ToSupervisor)
@@ -139,6 +140,9 @@ class Kid:
         """Like a child of the pool: to one who is dead in vain, and without complaint."""
         with suppress(OSError):
             self.sock.sendall(b"".join(map(framing.frame, messages)))
+
+    def holds(self, key: object, token: object) -> bool:
+        return True
 
     def serve(self, server: RelayServer) -> None:
         """Let the child's code use a store, whenever this test listens to the child."""
@@ -211,7 +215,7 @@ class Kid:
             self._ear.listen(0.002)
             self._read_output()
 
-    def doom(self, order: Job, why: wire.Why = "timeout") -> None:
+    def doom(self, order: Job, why: Why = "timeout") -> None:
         """End a task the way the supervisor does in a process child."""
         self.page.doom(order.slot, why)
         os.kill(self.pid, signal.SIGTERM)
@@ -303,7 +307,7 @@ class Nursery:
         kid = Kid(self, next(self._numbers), kind, lanes)
         self._kids.append(kid)
         if greeted:
-            assert kid.hear(wire.Hello).pid == kid.pid
+            kid.hear(wire.Hello)
         return kid
 
     def say(self, message: Message) -> None:

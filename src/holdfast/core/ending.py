@@ -7,17 +7,20 @@ worker makes thousands a second, and these are made in C.)
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from holdfast.core.options.policy import Policy
 from holdfast.core.result import TaskError
 
 __all__ = [
+    "NEIGHBOUR",
     "AbortAsked",
     "CancelAcknowledged",
     "Crashed",
     "Failed",
+    "Interrupted",
     "NotBegun",
     "Outcome",
     "RetryAsked",
@@ -26,7 +29,15 @@ __all__ = [
     "StalledBySilence",
     "StoppedByShutdown",
     "TimedOut",
+    "Why",
+    "ended_because",
 ]
+
+Why: TypeAlias = Literal["cancel", "timeout", "silence", "shutdown", "lost"]
+"""Why a worker ends running code: what its outcome is decided from."""
+
+NEIGHBOUR: Final = "a neighbour in its process brought it to an end"
+"""A reason for `Interrupted`."""
 
 
 class Returned(Struct, frozen=True, gc=False):
@@ -50,6 +61,8 @@ class TimedOut(Struct, frozen=True, gc=False):
 
     timeout: float
     stack: str | None = None
+    remark: str = ""
+    """What else is to be known about it, for the error's message."""
 
 
 class Crashed(Struct, frozen=True, gc=False):
@@ -57,6 +70,8 @@ class Crashed(Struct, frozen=True, gc=False):
 
     exit_code: int | None = None
     exit_signal: int | None = None
+    cause: str | None = None
+    """Why its worker killed it, if it did: the process did what none may do."""
 
 
 class RetryAsked(Struct, frozen=True, gc=False):
@@ -97,6 +112,12 @@ class NotBegun(Struct, frozen=True, gc=False):
     """The process ended before this task began in it."""
 
 
+class Interrupted(Struct, frozen=True, gc=False):
+    """The code had begun and was ended for no fault of its own; `reason` is a clause."""
+
+    reason: str
+
+
 Outcome: TypeAlias = (
     Returned
     | Failed
@@ -109,4 +130,20 @@ Outcome: TypeAlias = (
     | StoppedByShutdown
     | StalledBySilence
     | NotBegun
+    | Interrupted
 )
+
+
+def ended_because(why: Why, policy: Policy, stack: str | None = None) -> Outcome:
+    """The outcome of code that its worker ended for this reason; `stack` is where it was then."""
+    match why:
+        case "cancel":
+            return CancelAcknowledged()
+        case "timeout":
+            return TimedOut(policy.timeout or 0.0, stack)
+        case "silence":
+            return StalledBySilence(policy.max_heartbeat_interval or 0.0, stack)
+        case "shutdown":
+            return StoppedByShutdown()
+        case "lost":
+            return Interrupted("its worker lost the lease while it ran")

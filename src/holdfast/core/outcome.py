@@ -16,6 +16,7 @@ from holdfast.core.ending import (
     CancelAcknowledged,
     Crashed,
     Failed,
+    Interrupted,
     NotBegun,
     Outcome,
     RetryAsked,
@@ -41,6 +42,7 @@ __all__ = [
     "Counters",
     "Crashed",
     "Failed",
+    "Interrupted",
     "NotBegun",
     "Outcome",
     "RetryAsked",
@@ -130,16 +132,16 @@ def _decide(
             if listed and policy.retry is not None and not policy.at_most_once:
                 return _retry(task, policy.retry, task.max_retries, error, None, random)
             return _fail(error, _why_not_retried(policy))
-        case TimedOut(timeout, stack):
+        case TimedOut(timeout, stack, remark):
             error = TaskError.ours(
                 ErrorCode.TASK_TIMEOUT,
-                f"the task ran longer than its timeout of {timeout:g} s",
+                f"the task ran longer than its timeout of {timeout:g} s{remark}",
                 traceback=_was_here(stack),
             )
             listed = policy.retry is not None and policy.retry.lists_timeout
             return _decide(task, Failed(error, listed), policy, random)
-        case Crashed(exit_code, exit_signal):
-            return _recover(task, policy, exit_code, exit_signal, random)
+        case Crashed():
+            return _recover(task, policy, outcome, random)
         case RetryAsked(error, delay_us):
             if policy.at_most_once:
                 return _fail(_only_once("RetryLater", error))
@@ -166,6 +168,10 @@ def _decide(
         case StalledBySilence(interval, stack):
             return _stall(f"it gave no heartbeat for more than {interval:g} s", _was_here(stack))
         case NotBegun():
+            return Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
+        case Interrupted(reason):
+            if policy.at_most_once:
+                return _stall(reason)
             return Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
 
 
@@ -195,14 +201,8 @@ def _retry(
     )
 
 
-def _recover(
-    task: Counters,
-    policy: Policy,
-    exit_code: int | None,
-    exit_signal: int | None,
-    random: Callable[[], float],
-) -> Change:
-    what = _death(exit_code, exit_signal)
+def _recover(task: Counters, policy: Policy, crash: Crashed, random: Callable[[], float]) -> Change:
+    what = crash.cause or _death(crash.exit_code, crash.exit_signal)
     crashes = task.crash_count + 1
     delay_us: int | None = None
     if policy.on_crash == "stall":
@@ -226,8 +226,8 @@ def _recover(
         error=error,
         failed_reason=_reason(error),
         result=encode_error(error, _UNLIMITED),
-        exit_code=exit_code,
-        exit_signal=exit_signal,
+        exit_code=crash.exit_code,
+        exit_signal=crash.exit_signal,
     )
 
 

@@ -185,7 +185,7 @@ class Inline:
                 in_workflow=task.workflow_id is not None,
             )
             self.store.attempt(lambda: finish.finish([done], []))
-        elif outcome is not None:
+        else:
             change = decide(task, outcome, policy, random.random)
             ending = Ending(task.key, task.token, change, os.getpid(), self._worker_id)
             self.store.attempt(lambda: finish.finish([], [ending]))
@@ -203,6 +203,21 @@ async def _aperform(plan: Plan, job: Job, context: TaskContext) -> Verdict:
     kwargs: Mapping[str, Any] = {}
     try:
         args, kwargs = plan.definition.signature.decode(job.args, job.kwargs)
+    except PayloadError as error:
+        verdict = task_run.misfit(error)
+    except Exception as error:  # noqa: BLE001 - a type of the author's may raise anything
+        verdict = task_run.raised(plan, error)
+    else:
+        verdict = await _acall(plan, job, context, args, kwargs)
+    for functions, told in task_run.afterwards(plan, job, args, kwargs, verdict):
+        await hooks.acall(functions, told)
+    return verdict
+
+
+async def _acall(
+    plan: Plan, job: Job, context: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Verdict:
+    try:
         if plan.hooks is not None and "before_start" in plan.hooks:
             told = task_run.event(job, "before_start", args=tuple(args), kwargs=kwargs)
             await hooks.acall(plan.hooks["before_start"], told)
@@ -211,13 +226,6 @@ async def _aperform(plan: Plan, job: Job, context: TaskContext) -> Verdict:
             await task_run.adrain(plan.definition.function(*args, **kwargs), context)
         else:
             value = await plan.definition.function(*args, **kwargs)
-        verdict = task_run.returned(plan, context, value)
-    except PayloadError as error:
-        verdict = (
-            task_run.misfit(error) if not args and not kwargs else task_run.raised(plan, error)
-        )
     except BaseException as error:  # noqa: BLE001 - the code may raise anything
-        verdict = task_run.raised(plan, error)
-    for functions, told in task_run.afterwards(plan, job, args, kwargs, verdict):
-        await hooks.acall(functions, told)
-    return verdict
+        return task_run.raised(plan, error)
+    return task_run.returned(plan, context, value)

@@ -79,6 +79,9 @@ def hang_on(lifeline: int) -> None:
 
 def kill_group(leader: int) -> None:
     """Kill what there is of a process group."""
+    if leader <= 1:
+        # To the kernel these mean our own group, and everybody.
+        return
     try:
         os.killpg(leader, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

@@ -63,6 +63,30 @@ async def swallowing_limited(name: str) -> None:
             note("told", name)
 
 
+@app.task("hurried", timeout=1.0)
+async def hurried(name: str) -> str:
+    note("begun", name)
+    await asyncio.sleep(0.5)
+    return name
+
+
+@app.task("blocks-for")
+async def blocks_for(seconds: float) -> None:
+    await agate("blocks-for")
+    time.sleep(seconds)  # noqa: ASYNC251
+
+
+@app.task("stops-the-loop")
+async def stops_the_loop() -> None:
+    async def leave() -> None:
+        sys.exit(1)
+
+    asyncio.create_task(leave())  # noqa: RUF006
+    await asyncio.sleep(0.01)
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(0.01)
+
+
 @app.task("patient")
 async def patient(name: str) -> int:
     await agate(name)

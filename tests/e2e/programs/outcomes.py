@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from holdfast import (
     Abort,
     Holdfast,
+    PayloadError,
     Retry,
     RetryLater,
     Snooze,
@@ -201,3 +202,10 @@ def once_only() -> None:
 @app.task("once-only-retries", at_most_once=True)
 def once_only_retries() -> None:
     raise RetryLater
+
+
+@app.task("async-payload-error", retry=Retry(1, delay=0, on=(PayloadError,)))
+async def async_payload_error() -> str:
+    if current_task().attempt == 1:
+        raise PayloadError("what it read elsewhere does not fit")
+    return "fits now"

@@ -175,3 +175,43 @@ async def async_stream() -> AsyncIterator[str]:
     yield "one"
     await asyncio.sleep(0)
     yield "two"
+
+
+@app.task("a.starts-what-exits")
+async def async_starts_what_exits(how: str) -> str:
+    """Brings the loop to an end that it shares with others."""
+
+    async def leave() -> None:
+        sys.exit(1)
+
+    loop = asyncio.get_running_loop()
+    match how:
+        case "coroutine":
+            asyncio.create_task(leave())  # noqa: RUF006
+        case "callback":
+            loop.call_soon(sys.exit, 1)
+        case "interrupt":
+            loop.call_soon(_interrupt)
+        case "stop":
+            loop.stop()
+    await asyncio.sleep(0.01)
+    return how
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@app.task("a.cancels-everything")
+async def async_cancels_everything() -> str:
+    for task in asyncio.all_tasks():
+        if task is not asyncio.current_task():
+            task.cancel()
+    await asyncio.sleep(0)
+    return "alone"
+
+
+@app.task("a.waits")
+async def async_waits(seconds: float) -> str:
+    await asyncio.gather(asyncio.sleep(seconds), asyncio.create_task(asyncio.sleep(seconds)))
+    return "waited"

@@ -153,3 +153,39 @@ def test_leave_waits_for_what_runs(kid: Kid) -> None:
     kid.say(messages.Leave())
     assert kid.outcomes(1)[order.slot].kind == "returned"
     assert kid.died().exit_code == 0
+
+
+@pytest.mark.parametrize("how", ["coroutine", "callback", "interrupt", "stop"])
+def test_nobody_ends_the_loop_for_its_neighbours(several: Nursery, how: str) -> None:
+    kid = several.fork("async", 10)
+    neighbours = [job("a.waits", 0.2) for _ in range(3)]
+    kid.say(messages.Run(neighbours))
+    kid.until_begun(*neighbours)
+    kid.say(messages.Run([job("a.starts-what-exits", how)]))
+    assert {o.result for o in kid.outcomes(4).values()} == {f'"{how}"', '"waited"'}
+    kid.say(messages.Leave())
+    assert kid.died().exit_code == messages.EXIT_LEFT
+
+
+def test_who_cancels_every_task_interrupts_its_neighbours_at_no_cost(several: Nursery) -> None:
+    kid = several.fork("async", 10)
+    neighbours = [job("a.waits", 60.0), job("a.sleep")]
+    kid.say(messages.Run(neighbours))
+    kid.until_begun(*neighbours)
+    kid.say(messages.Run([job("a.cancels-everything")]))
+    outcomes = kid.outcomes(3)
+    assert {outcomes[order.slot].kind for order in neighbours} == {"interrupted"}
+    assert kid.do("a.add", 1, 2).result == "3"
+
+
+def test_who_keeps_the_loop_to_itself_is_named(several: Nursery) -> None:
+    kid = several.fork("async", 10)
+    neighbour = kid.begin("a.sleep")
+    kid.until(lambda: kid.page.loop()[0] > 0)
+    blocker = kid.begin("a.block", 0.6)
+    kid.until(lambda: kid.page.loop()[1] == blocker.slot)
+    assert kid.outcomes(1)[blocker.slot].result == '"done"'
+    kid.until(lambda: kid.page.loop()[1] == 0)
+    kid.say(messages.Cancel(neighbour.slot, "cancel"))
+    kid.outcomes(1)
+    kid.until(lambda: kid.page.loop()[0] == 0)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from holdfast.core.ending import Why
 from holdfast.core.lifecycle import Verb
 from holdfast.core.outcome import Change
 from holdfast.core.payload.failure import encode_error
@@ -95,7 +96,7 @@ def test_arguments_that_do_not_fit(kid: Kid) -> None:
         ("lost", None),
     ],
 )
-def test_code_that_was_ended(hooked: Nursery, why: messages.Why, line: str | None) -> None:
+def test_code_that_was_ended(hooked: Nursery, why: Why, line: str | None) -> None:
     kid = hooked.fork("process")
     order = kid.begin("p.sleep")
     kid.until(lambda: b"before_start" in kid.output(order))

@@ -5,7 +5,7 @@ coroutine that blocks the loop delays its neighbours in this process, and nothin
 jobs can still be withdrawn, and its stack can be read.
 
 A task is ended by cancelling its coroutine. `CancelledError` that nobody asked for is an
-exception of the code like any other.
+exception of the code like any other, unless a neighbour is behind it (`event_loop`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from functools import partial
 from time import monotonic_ns
 from typing import Any
 
+from holdfast.core.ending import Why
 from holdfast.core.errors import PayloadError
 from holdfast.core.lineage import running
-from holdfast.runtime.child import hooks, stack_trace, task_run
+from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask
+from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Calls, Seat
 from holdfast.runtime.child.task_output import TaskOutput, current_sink
 from holdfast.runtime.child.task_run import Plan, Verdict
@@ -42,7 +45,6 @@ from holdfast.runtime.wire.messages import (
     Tell,
     Told,
     Where,
-    Why,
     Withdraw,
     Withdrawn,
 )
@@ -60,7 +62,7 @@ class _Running:
     begun_ns: int
     context: TaskContext
     output_sink: TaskOutput | None
-    task: asyncio.Task[Verdict] | None = None
+    task: OwnedTask[Verdict] | None = None
     why: Why | None = None
     was_at: str | None = None
 
@@ -81,21 +83,39 @@ class AsyncChild:
         self._main = threading.get_ident()
         self._told: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop
-        self._left: asyncio.Event
+        self._watch: LoopWatch
+        self._state: ProcessState
+        self._has_left = False
+        self._failure: BaseException | None = None
 
     def run(self) -> int:
         """Run jobs until asked to leave."""
-        return asyncio.run(self._live())
+        with asyncio.Runner() as runner:
+            loop = self._loop = runner.get_loop()
+            self._watch = LoopWatch(loop, self._seat.page, lambda: bool(self._running))
+            start = loop.create_task(self._start())
+            start.add_done_callback(self._started)
+            # Not as the end of a coroutine: one that waits for it could be found, and cancelled.
+            event_loop.run(loop, lambda: self._has_left)
+        if self._failure is not None:
+            raise self._failure
+        return EXIT_LEFT
 
-    async def _live(self) -> int:
-        self._loop = asyncio.get_running_loop()
-        self._left = asyncio.Event()
+    async def _start(self) -> None:
         self._seat.streams.route(current_sink)
         self._seat.link.hear(self._heard)
         await _call(self._seat.worker_hooks("child_started"))
+        self._state = ProcessState()
         self._seat.hello()
-        await self._left.wait()
-        return EXIT_LEFT
+
+    def _started(self, start: asyncio.Task[None]) -> None:
+        if not start.cancelled() and start.exception() is not None:
+            self._failure = start.exception()
+            self._leave_loop()
+
+    def _leave_loop(self) -> None:
+        self._has_left = True
+        self._loop.stop()
 
     def _accept(self, jobs: Sequence[Job]) -> None:
         self._queue += jobs
@@ -113,7 +133,7 @@ class AsyncChild:
                 self._begin(job, plan, self._free.pop())
         if self._leaving and not self._running:
             self._flush()
-            self._left.set()
+            self._leave_loop()
 
     def _begin(self, job: Job, plan: Plan, lane: int) -> None:
         seat = self._seat
@@ -124,10 +144,12 @@ class AsyncChild:
         output_sink = TaskOutput(seat.link, job.slot) if plan.is_captured else None
         context.output_sink = output_sink
         run = self._running[job.slot] = _Running(job, plan, lane, begun_ns, context, output_sink)
-        run.task = self._loop.create_task(
-            self._perform(run), name=job.name, context=self._plain.copy()
+        task = run.task = OwnedTask(
+            self._perform(run), loop=self._loop, name=job.name, context=self._plain.copy()
         )
-        run.task.add_done_callback(partial(self._finish, run))
+        task.slot = job.slot
+        task.add_done_callback(partial(self._finish, run))
+        self._watch.begin()
 
     async def _perform(self, run: _Running) -> Verdict:
         running.set(run.context)
@@ -158,17 +180,24 @@ class AsyncChild:
             else:
                 value = await plan.definition.function(*args, **kwargs)
         except asyncio.CancelledError as error:
-            if run.why is not None:
-                return task_run.ended(run.why, run.was_at)
-            return task_run.raised(plan, error)
+            return self._cancelled(run) or task_run.raised(plan, error)
         except BaseException as error:  # noqa: BLE001 - the code may raise anything
             return task_run.raised(plan, error)
         return task_run.returned(plan, run.context, value)
 
+    def _cancelled(self, run: _Running) -> Verdict | None:
+        """Who cancelled it, if that was not itself."""
+        if run.why is not None:
+            return task_run.ended(run.why, run.was_at)
+        if run.task is not None and run.task.cancelled_by_neighbour:
+            return task_run.interrupted()
+        return None
+
     def _finish(self, run: _Running, task: asyncio.Task[Verdict]) -> None:
         seat, slot = self._seat, run.job.slot
         if task.cancelled():
-            verdict = task_run.ended(run.why or "cancel", run.was_at)
+            # Before its first step, or in a hook.
+            verdict = self._cancelled(run) or task_run.ended("cancel")
         else:
             error = task.exception()
             verdict = task.result() if error is None else task_run.raised(run.plan, error)
@@ -183,6 +212,10 @@ class AsyncChild:
         self._outcomes.append(verdict.outcome(slot, run.plan.limit, run_ns))
         self._ended_lanes.add(run.lane)
         self._free.append(run.lane)
+        if not self._running:
+            # Nobody is in the middle of something; before that it would be a neighbour's, too.
+            self._state.restore()
+            self._state.tidy()
         self._fill()
 
     def _flush(self) -> None:

@@ -22,11 +22,13 @@ from time import monotonic_ns
 from types import FrameType
 from typing import Any
 
+from holdfast.core.ending import Why
 from holdfast.runtime.child import hooks, stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Seat
 from holdfast.runtime.child.task_run import Ended, Plan, Verdict, perform
-from holdfast.runtime.child.usage import Meter
+from holdfast.runtime.child.usage import SHORT_NS, Meter
 from holdfast.runtime.wire.messages import (
     EXIT_ENDED,
     EXIT_LEFT,
@@ -42,7 +44,6 @@ from holdfast.runtime.wire.messages import (
     Stacked,
     Tell,
     Where,
-    Why,
     Withdraw,
     Withdrawn,
 )
@@ -75,6 +76,9 @@ class ProcessChild:
         self._doomed: tuple[int, Why] = (0, "cancel")
         """What the last SIGTERM was for, if that was not running: it may be about to."""
         self._marked = 0
+        self._state: ProcessState
+        self._is_spoiled = False
+        """Whether a task left this process in a state that no other should find."""
         self._main = threading.get_ident()
 
     def run(self) -> int:
@@ -82,6 +86,7 @@ class ProcessChild:
         signal.signal(signal.SIGTERM, self._on_sigterm)
         self._seat.link.hear(self._heard)
         self._seat.greet()
+        self._state = ProcessState()
         inbox = self._inbox
         while True:
             try:
@@ -102,6 +107,10 @@ class ProcessChild:
                     if self._ended_slot:
                         self._flush()
                         return EXIT_ENDED
+                    if self._is_spoiled:
+                        self._withdraw(list(self._pending))
+                        self._flush()
+                        return EXIT_LEFT
 
     def _do(self, job: Job) -> None:
         seat, slot = self._seat, job.slot
@@ -128,6 +137,10 @@ class ProcessChild:
         run_ns = monotonic_ns() - begun_ns
         if seat.link.severed:
             self._vanish()
+        if not self._state.restore():
+            self._is_spoiled = True
+        if run_ns > SHORT_NS:
+            self._state.tidy()
         self._context = None
         seat.notes.settle(slot)
         plan.learn(run_ns)
@@ -165,11 +178,10 @@ class ProcessChild:
             return
         outcomes, self._outcomes = self._outcomes, []
         seat.mend()
+        self._state.tidy()
         seat.link.send(Done(outcomes))
         # Not before: the last task has begun, as far as anybody knows, until its end is told.
         seat.page.end(0)
-        if signal.getsignal(signal.SIGTERM) != self._on_sigterm:
-            signal.signal(signal.SIGTERM, self._on_sigterm)
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
         doomed, why = self._seat.page.doomed()

@@ -192,7 +192,7 @@ class Seat:
         self.hello()
 
     def hello(self) -> None:
-        self.link.send(Hello(os.getpid()))
+        self.link.send(Hello())
 
     def heard(self, message: Answer | Rang) -> None:
         """What the supervisor says to the store."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from holdfast.runtime.wire.messages import Why
+from holdfast.core.ending import Why
 
 _OURS = str(Path(__file__).parents[1])
 _LONGEST = 200

@@ -98,10 +98,10 @@ class SupervisorLink:
         self._sock.close()
 
 
-def identity(descriptor: int) -> tuple[int, int] | None:
-    """What stands behind a descriptor; None if nothing does."""
+def identity(descriptor: int | str) -> tuple[int, int] | None:
+    """What stands behind a descriptor, or a path; None if nothing does."""
     try:
-        found = os.fstat(descriptor)
+        found = os.stat(descriptor)  # noqa: PTH116 - nearly always a number
     except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 from uuid import UUID
 
 from holdfast.core import ending
+from holdfast.core.ending import Why
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError
 from holdfast.core.hooks import Hook, TaskEvent
@@ -27,10 +28,10 @@ from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.signals import Abort, RetryLater, Snooze
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.hooks import hooks_of
-from holdfast.runtime.wire.messages import Job, Outcome, Why
+from holdfast.runtime.wire.messages import Job, Outcome
 
 Kind: TypeAlias = Literal[
-    "returned", "failed", "retry", "snooze", "abort", "cancelled", "committed"
+    "returned", "failed", "retry", "snooze", "abort", "cancelled", "committed", "interrupted"
 ]
 
 
@@ -131,6 +132,11 @@ class Verdict:
 def ended(why: Why, stack: str | None = None) -> Verdict:
     """The code was ended on our wish."""
     return Verdict("cancelled", why=why, stack=stack)
+
+
+def interrupted() -> Verdict:
+    """The code was ended by a neighbour in its process, which had no right to."""
+    return Verdict("interrupted")
 
 
 def perform(plan: Plan, job: Job, context: TaskContext, call_hooks: CallHooks) -> Verdict:
@@ -308,12 +314,11 @@ def afterwards(
     What the row will come to is decided by the supervisor; here it is foreseen, by the same
     function. Only a cancel request that is on its way can make the two differ.
     """
-    if plan.hooks is None:
+    if plan.hooks is None or verdict.why == "lost":
+        # Without its claim, whatever hooks there are belong to another run.
         return []
     policy = Policy.decode(job.task_options)
     met = ending_of(verdict, policy)
-    if met is None:
-        return []
     change = decide(_Counted(job.retry_count, policy.max_retries), met, policy, lambda: 0.5)
     error = verdict.error or change.error
     delay = None if change.delay_us is None else change.delay_us / 1e6
@@ -356,7 +361,7 @@ class _Counted:
     crash_count: int = 0
 
 
-def ending_of(verdict: Verdict, policy: Policy) -> ending.Outcome | None:
+def ending_of(verdict: Verdict, policy: Policy) -> ending.Outcome:
     """What became of a run, as `decide` understands it."""
     told = verdict.error or TaskError.ours(ErrorCode.UNHANDLED_EXCEPTION, "")
     match verdict.kind:
@@ -371,19 +376,6 @@ def ending_of(verdict: Verdict, policy: Policy) -> ending.Outcome | None:
         case "abort":
             return ending.AbortAsked(told)
         case "cancelled":
-            return _ended_because(verdict.why, verdict.stack, policy)
-
-
-def _ended_because(why: Why | None, stack: str | None, policy: Policy) -> ending.Outcome | None:
-    match why:
-        case "timeout":
-            return ending.TimedOut(policy.timeout or 0.0, stack)
-        case "silence":
-            return ending.StalledBySilence(policy.max_heartbeat_interval or 0.0, stack)
-        case "shutdown":
-            return ending.StoppedByShutdown()
-        case "cancel":
-            return ending.CancelAcknowledged()
-        case _:
-            # The claim is lost: whatever hooks there are belong to another run.
-            return None
+            return ending.ended_because(verdict.why or "cancel", policy, verdict.stack)
+        case "interrupted":
+            return ending.Interrupted(ending.NEIGHBOUR)

@@ -10,12 +10,15 @@ from __future__ import annotations
 import contextvars
 import ctypes
 import threading
+from collections.abc import Callable
 from queue import SimpleQueue
 from time import monotonic_ns
 from typing import Any, TypeAlias
 
+from holdfast.core.ending import Why
 from holdfast.runtime.child import hooks, stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Seat
 from holdfast.runtime.child.task_output import TaskOutput, current_sink
 from holdfast.runtime.child.task_run import Ended, Plan, Verdict, perform
@@ -32,7 +35,6 @@ from holdfast.runtime.wire.messages import (
     Stacked,
     Tell,
     Where,
-    Why,
     Withdraw,
     Withdrawn,
 )
@@ -50,8 +52,10 @@ class ThreadChild:
         self._inbox: SimpleQueue[Work] = SimpleQueue()
         self._pending: dict[int, Job] = {}
         self._left = threading.Event()
+        self._state: ProcessState
         self._lanes = [
-            _Lane(seat, number, self._inbox, self._pending) for number in range(seat.fork.lanes)
+            _Lane(seat, number, self._inbox, self._pending, self._settled)
+            for number in range(seat.fork.lanes)
         ]
 
     def run(self) -> int:
@@ -59,12 +63,18 @@ class ThreadChild:
         self._seat.streams.route(current_sink)
         self._seat.link.hear(self._heard)
         self._seat.greet()
+        self._state = ProcessState()
         for lane in self._lanes:
             lane.thread.start()
         self._left.wait()
         for lane in self._lanes:
             lane.thread.join()
         return EXIT_LEFT
+
+    def _settled(self) -> None:
+        """A task has ended in a lane: if none is left, put back what they share."""
+        if not any(lane.is_busy for lane in self._lanes):
+            self._state.restore_streams()
 
     def _heard(self, message: Any) -> None:
         match message:
@@ -109,12 +119,18 @@ class _Lane:
     """One thread that runs one task at a time."""
 
     def __init__(
-        self, seat: Seat, number: int, inbox: SimpleQueue[Work], pending: dict[int, Job]
+        self,
+        seat: Seat,
+        number: int,
+        inbox: SimpleQueue[Work],
+        pending: dict[int, Job],
+        settled: Callable[[], None],
     ) -> None:
         self._seat = seat
         self._number = number
         self._inbox = inbox
         self._pending = pending
+        self._settled = settled
         self._lock = threading.Lock()
         self._context: TaskContext | None = None
         self._why: Why | None = None
@@ -126,6 +142,10 @@ class _Lane:
         self.thread = threading.Thread(
             target=self._run, name=f"holdfast-lane-{number}", daemon=True
         )
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._taken)
 
     def end(self, slot: int, why: Why, where: str = "") -> None:
         """Have the code of this slot ended, if it runs here (the link's thread)."""
@@ -151,6 +171,7 @@ class _Lane:
             if self._pending.pop(work.slot, None) is not None:
                 self._do(work)
             self._taken = 0
+            self._settled()
 
     def _do(self, job: Job) -> None:
         seat, slot = self._seat, job.slot

@@ -70,6 +70,7 @@ _PROMPT = 1.0
 """Seconds that everything else waits for a first child."""
 _LAST_WORDS = 5.0
 _MOST_SHOWN = 10
+_LARGEST_BATCH = 64 * 1024 * 1024
 _STOP_FIRST = frozenset(
     {"claimer", "hint_listener", "request_poller", "janitor", "dropper", "reporter", "lock_watch"}
 )
@@ -134,6 +135,8 @@ class Supervisor:
             pool_size(options, manifest.tasks),
             joined=self._message_loop.joined,
             stuck=self._message_loop.stuck,
+            # The largest message of a child is a batch of sends, or results that ended together.
+            largest_frame=_LARGEST_BATCH + 2 * int(manifest.settings.get("max_payload", 0)),
         )
         self._message_loop.attach(self._pool)
         self._template_keeper = TemplateKeeper(

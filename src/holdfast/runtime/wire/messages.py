@@ -16,14 +16,21 @@ written before it sent a `Done` is in the pipe when the `Done` arrives.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
+
+from holdfast.core.ending import Why
 
 Kind: TypeAlias = Literal["process", "thread", "async"]
 KINDS: tuple[Kind, ...] = ("process", "thread", "async")
-Why: TypeAlias = Literal["cancel", "timeout", "silence", "shutdown", "lost"]
-"""Why running code is ended: what its outcome will be decided from."""
+
+Slot: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Ticket: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Amount: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+"""What a child says is checked where it is decoded: the store would refuse larger numbers, and
+with them a whole batch."""
 
 EXIT_LEFT = 0
 """A child that was asked to leave has left."""
@@ -193,23 +200,25 @@ class Leave(Message, frozen=True):
 
 
 class Hello(Message, frozen=True):
-    pid: int
+    """It can take tasks. (Its pid is known from the template, which made it.)"""
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
     """What became of one slot. `kind` is the name of a class of `core.outcome`."""
 
-    slot: int
-    kind: Literal["returned", "failed", "retry", "snooze", "abort", "cancelled", "committed"]
+    slot: Slot
+    kind: Literal[
+        "returned", "failed", "retry", "snooze", "abort", "cancelled", "committed", "interrupted"
+    ]
     result: str | None = None
     """The JSON of the value."""
     error: str | None = None
     """The JSON of a `TaskError`."""
     listed: bool = False
-    delay_us: int | None = None
-    run_us: int = 0
-    cpu_time_us: int | None = None
-    peak_memory_kb: int | None = None
+    delay_us: Amount | None = None
+    run_us: Amount = 0
+    cpu_time_us: Amount | None = None
+    peak_memory_kb: Amount | None = None
 
 
 class Done(Message, frozen=True):
@@ -219,7 +228,7 @@ class Done(Message, frozen=True):
 class Withdrawn(Message, frozen=True):
     """The slots of a `Withdraw` that had indeed not begun, and never will here."""
 
-    slots: list[int]
+    slots: list[Slot]
 
 
 class Said(Message, frozen=True):
@@ -228,14 +237,14 @@ class Said(Message, frozen=True):
     From slot 0, which is nobody's, it is for the worker's log: a hook of the child has raised.
     """
 
-    slot: int
+    slot: Slot
     data: bytes
 
 
 class Note(Message, frozen=True):
     """Something to show or store about a running task; what is None stays as it is."""
 
-    slot: int
+    slot: Slot
     heartbeat: bool = False
     progress: str | None = None
     stage: str | None = None
@@ -245,21 +254,21 @@ class Note(Message, frozen=True):
 
 
 class Stacked(Message, frozen=True):
-    ticket: int
+    ticket: Ticket
     text: str
 
 
 class Where(Message, frozen=True):
     """Where the code of a task was when it was told to end, for its time limits."""
 
-    slot: int
+    slot: Slot
     text: str
 
 
 class Told(Message, frozen=True):
     """The hooks of a `Tell` have run; those that raised were logged."""
 
-    ticket: int
+    ticket: Ticket
 
 
 class Ask(Message, frozen=True):
@@ -269,9 +278,9 @@ class Ask(Message, frozen=True):
     `undo` if the operation failed on the child's side and must not be committed.
     """
 
-    ticket: int
-    slot: int
-    step: int
+    ticket: Ticket
+    slot: Slot
+    step: Amount
     mode: str
     name: str
     statement: Any = None
@@ -289,7 +298,7 @@ class Listen(Message, frozen=True):
 class Waits(Message, frozen=True):
     """The code of a slot does nothing but wait for other tasks, or no longer."""
 
-    slot: int
+    slot: Slot
     waiting: bool
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, cast
@@ -13,8 +15,9 @@ import pytest
 from holdfast.core.options.policy import Policy
 from holdfast.runtime.supervisor.children.message_loop import MessageLoop
 from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.wire.messages import Done, Outcome
+from holdfast.runtime.wire.messages import Answer, Done
 from tests.runtime.supervisor.state.test_ledger import claimed
+from tests.support.deadline import until
 from tests.support.hands import Hands
 from tests.support.verbs import new_token
 
@@ -75,7 +78,7 @@ def test_outcomes_are_heard_while_the_claimer_fills_the_same_hand(
     claimer.start()
     try:
         for _ in range(3_000):
-            message_loop._pass_on(hands.child, Done([Outcome(99_999, "returned")]))
+            message_loop._pass_on(hands.child, Done([]))
     finally:
         stop.set()
         claimer.join(30)
@@ -93,3 +96,44 @@ def test_a_child_knows_how_many_of_its_tasks_are_captured(hands: Hands) -> None:
     hands.child.drop(kept[0].slot)
     hands.child.drop(kept[0].slot)
     assert hands.child.captured == 0
+
+
+class Relay:
+    def is_full(self, child: object) -> bool:
+        return False
+
+
+def test_a_full_socket_is_waited_for_and_not_tried_over_and_over(hands: Hands) -> None:
+    loop = MessageLoop(
+        hands.ledger,
+        evidence=NOBODY,
+        relay=cast("Any", Relay()),
+        stacked=NOBODY,
+        told=NOBODY,
+    )
+    hands.child.output, child_output = os.pipe()
+    hands.child._stuck = loop.stuck
+    hands.child.say(*[Answer(n, rows="x" * 100_000) for n in range(100)])
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.is_set():
+            loop.tick()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        spent, deadline = time.process_time(), time.monotonic() + 0.3
+        until(lambda: time.monotonic() > deadline)
+        assert time.process_time() - spent < 0.15
+        heard: list[Answer] = []
+        while len(heard) < 100:
+            heard += until(lambda: hands.heard(Answer))
+        assert [answer.ticket for answer in heard] == list(range(100))
+    finally:
+        stop.set()
+        loop.wake()
+        thread.join(5)
+        loop._listening.close()
+        os.close(hands.child.output)
+        os.close(child_output)

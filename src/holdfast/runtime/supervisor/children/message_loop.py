@@ -3,50 +3,47 @@
 Owns the reading of every socket and pipe. It decides nothing: a message is passed to whom
 it concerns, under the ledger's lock. A death is told by the template, after the child was
 reaped; before that, everything the child had still said is read.
+
+Invariant: whatever a child says or does harms nobody but itself. What cannot be read, or is about
+a task that it was not given, is a breach: the child is killed, what it ran is charged with that,
+and the loop goes on. A child that says more than can be listened to is listened to at a pace, and
+waits. The loop sleeps unless there is something to read, or a full socket has room again.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import selectors
 from collections.abc import Callable
-from time import monotonic
 from typing import Protocol
 
-from holdfast.core.outcome import (
-    AbortAsked,
-    CancelAcknowledged,
-    Crashed,
-    Failed,
-    NotBegun,
-    Outcome,
-    RetryAsked,
-    Returned,
-    SnoozeAsked,
-    StalledBySilence,
-    StoppedByShutdown,
-    TimedOut,
-)
-from holdfast.core.payload.failure import decode_error
+from holdfast.core.outcome import NotBegun
 from holdfast.core.records import Usage
+from holdfast.core.text import clean, one_line
 from holdfast.runtime.orphan_guard import alive
-from holdfast.runtime.supervisor.children import orphans
+from holdfast.runtime.supervisor.children import endings, orphans
+from holdfast.runtime.supervisor.children.listening import FOR_EVER, Listening
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState, ProtocolError
 from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.task_log import named
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
 from holdfast.runtime.wire import messages
-from holdfast.runtime.wire.messages import Why
 from holdfast.store.verbs.evidence import LogPart, TaskNote
 
 log = logging.getLogger("holdfast.worker")
 
 _CHUNK = 256 * 1024
-_LONGEST_WAIT = 1.0
+_MOST_CHUNKS = 8
+"""Read at a time, so that one child does not keep us from the others."""
+_PIPE = 1024 * 1024
+"""All that can be in a pipe or socket at one moment, about."""
 _REST = 0.05
+_FAREWELL = 2.0
+"""Seconds between the end of a child's socket and the news of its death, at the most."""
+_LONGEST_STACK = 256 * 1024
 
 
 class Evidence(Protocol):
@@ -63,7 +60,8 @@ class Evidence(Protocol):
 class Relay(Protocol):
     """Who answers what code asks of the store."""
 
-    def asked(self, child: ChildHandle, question: messages.Ask) -> None: ...
+    def asked(self, child: ChildHandle, question: messages.Ask, size: int) -> None: ...
+    def is_full(self, child: ChildHandle) -> bool: ...
     def listens(self, child: ChildHandle, message: messages.Listen) -> None: ...
     def gone(self, child: ChildHandle) -> None: ...
 
@@ -88,24 +86,22 @@ class MessageLoop:
         *,
         evidence: Evidence,
         relay: Relay,
-        stacked: Callable[[messages.Stacked], None],
-        told: Callable[[messages.Told], None],
+        stacked: Callable[[ChildHandle, messages.Stacked], None],
+        told: Callable[[ChildHandle, messages.Told], None],
     ) -> None:
         self._ledger = ledger
         self._evidence = evidence
         self._relay = relay
         self._stacked = stacked
         self._told = told
-        self._selector = selectors.DefaultSelector()
+        self._listening = Listening()
         self._wake_pipe = WakePipe()
-        self._selector.register(self._wake_pipe, selectors.EVENT_READ, None)
-        self._unflushed: set[ChildHandle] = set()
+        self._listening.add(self._wake_pipe, None)
         self._newcomers: list[ChildHandle] = []
         self._new_templates: list[TemplateProcess] = []
         self._newly_orphaned = False
         self._orphans: dict[ChildHandle, int | None] = {}
         self.templates: TemplateNews
-        self._resting: dict[ChildHandle, float] = {}
         self.pool: ChildPool
 
     def attach(self, pool: ChildPool) -> None:
@@ -127,7 +123,7 @@ class MessageLoop:
 
     def close(self) -> None:
         """Let go of every socket and pipe; nothing may be heard or said any more."""
-        self._selector.close()
+        self._listening.close()
         for child in self._ledger.children.values():
             os.close(child.output)
             child.close()
@@ -139,7 +135,7 @@ class MessageLoop:
 
     def stuck(self, child: ChildHandle) -> None:
         """A child's socket is full (any thread): send the rest when it is not."""
-        self._unflushed.add(child)
+        self._listening.unflushed.add(child)
         self.wake()
 
     def wake(self) -> None:
@@ -148,68 +144,50 @@ class MessageLoop:
 
     def tick(self) -> float:
         """Wait for something to read, and read it."""
-        for key, _ in self._selector.select(self._wake_resting()):
-            if key.data is None:
+        for what, has_something in self._listening.wait():
+            if what is None:
                 self._wake_pipe.hush()
-            elif isinstance(key.data, TemplateProcess):
-                self._hear_template(key.data)
+            elif isinstance(what, TemplateProcess):
+                self._hear_template(what)
             else:
-                child, what = key.data
+                child, place = what
                 if child.state is ChildState.DEAD:
                     # Buried a moment ago; its descriptors' numbers may be others' by now.
                     continue
-                if what == "socket":
-                    self._hear(child)
-                elif what == "end":
+                if place == "end":
                     self._bury_orphan(child)
-                else:
+                elif place == "output":
                     self._read_output(child)
+                elif has_something:
+                    self._hear(child)
+        for child, place in self._listening.rested():
+            if place == "hung-up":
+                # It lives, and nothing that it does can be heard of any more.
+                self._listening.rest(child, place, FOR_EVER)
+                self._accuse(child, ProtocolError("closed its socket to the supervisor"))
         self._welcome()
         self._watch_orphans()
-        self._flush()
+        for child in list(self._listening.unflushed):
+            self._flush(child)
         return 0.0
-
-    def _rest(self, child: ChildHandle) -> None:
-        """Do not listen to a pipe for a while that holds markers only.
-
-        Each short task writes one; to be woken for every one would cost more than the task.
-        """
-        if child not in self._resting and child.state is not ChildState.DEAD:
-            self._unregister(child.output)
-            self._resting[child] = monotonic() + _REST
-
-    def _wake_resting(self) -> float:
-        """Listen again to pipes that have rested; seconds until the next has."""
-        if not self._resting:
-            return _LONGEST_WAIT
-        now = monotonic()
-        for child, until in list(self._resting.items()):
-            if until <= now:
-                del self._resting[child]
-                self._listen(child)
-        return max(0.0, min(self._resting.values(), default=now + _LONGEST_WAIT) - now)
-
-    def _listen(self, child: ChildHandle) -> None:
-        self._selector.register(child.output, selectors.EVENT_READ, (child, "output"))
 
     def _welcome(self) -> None:
         while self._new_templates:
             template = self._new_templates.pop()
-            self._selector.register(template.sock, selectors.EVENT_READ, template)
+            self._listening.add(template.sock, template)
         while self._newcomers:
-            child = self._newcomers.pop()
-            if child.state is not ChildState.DEAD:
-                self._selector.register(child.sock, selectors.EVENT_READ, (child, "socket"))
-                self._listen(child)
+            self._listening.watch(self._newcomers.pop())
 
-    def _flush(self) -> None:
-        for child in list(self._unflushed):
-            # A socket that is full is tried again with whatever happens next, or in a while;
-            # its child reads all the time, so this is rare and short.
-            if child.state is ChildState.DEAD or child.flush():
-                self._unflushed.discard(child)
-            else:
-                self.wake()
+    def _flush(self, child: ChildHandle) -> None:
+        """Send a child what its socket did not take; wait for room if there is still none."""
+        # Taken out first: another thread may add it again while this one is flushing.
+        self._listening.unflushed.discard(child)
+        try:
+            if child.state is not ChildState.DEAD and not child.flush():
+                self._listening.unflushed.add(child)
+        except ProtocolError as error:
+            self._accuse(child, error)
+        self._listening.watch(child)
 
     # --- the template ----------------------------------------------------------------------
 
@@ -221,7 +199,7 @@ class MessageLoop:
         except OSError:
             data = b""
         if not data:
-            self._selector.unregister(template.sock)
+            self._listening.remove(template.sock)
             self.templates.ended(template)
             return
         for message in template.reader.feed(data):
@@ -230,6 +208,9 @@ class MessageLoop:
                     child = self._ledger.children.get(message.child)
                     if child is not None:
                         child.pid = message.pid
+                        self._ready(child)
+                        if child.breach is not None:
+                            self.pool.kill(child)
             elif isinstance(message, messages.Died):
                 with self._ledger.lock:
                     child = self._ledger.children.get(message.child)
@@ -247,7 +228,7 @@ class MessageLoop:
         for child in children:
             descriptor = self._orphans[child] = orphans.watch(child)
             if descriptor is not None:
-                self._selector.register(descriptor, selectors.EVENT_READ, (child, "end"))
+                self._listening.add(descriptor, (child, "end"))
             elif child.pid is None or not alive(child.pid):
                 # Asked for, and not made any more; or dead in the same moment.
                 child.killed = child.pid is None
@@ -256,23 +237,22 @@ class MessageLoop:
     def _bury_orphan(self, child: ChildHandle) -> None:
         descriptor = self._orphans.pop(child, None)
         if descriptor is not None:
-            self._unregister(descriptor)
+            self._listening.remove(descriptor)
         how = orphans.ended(child, descriptor)
         self.bury(child, how.exit_code, how.exit_signal)
 
     def bury(self, child: ChildHandle, exit_code: int | None, exit_signal: int | None) -> None:
         """A child is dead and reaped: what it had in hand ends, each task in its own way."""
-        self._hear(child)
-        self._read_output(child)
-        self._resting.pop(child, None)
-        self._unregister(child.sock)
-        self._unregister(child.output)
+        child.is_reaped = True
+        if child.breach is None:
+            self._hear(child, last=True)
+        self._read_output(child, most=2 * _PIPE)
         with self._ledger.lock:
-            begun = {entry.slot for entry in child.page.begun()}
+            death = endings.Death(child, exit_code, exit_signal)
             child.state = ChildState.DEAD
             for assignment in list(child.hand.values()):
                 if assignment.started:
-                    outcome = _after_death(assignment, child, begun, exit_code, exit_signal)
+                    outcome = death.outcome(assignment)
                     note, printed = self._evidence.close(assignment)
                     self._ledger.ended(
                         Finished(assignment, outcome, note=note, printed=printed, orphaned=True)
@@ -280,6 +260,7 @@ class MessageLoop:
             self.pool.buried(child)
             self.pool.fill()
             self._ledger.announce()
+        self._listening.forget(child)
         self._relay.gone(child)
         self._evidence.gone(child)
         os.close(child.output)
@@ -287,8 +268,12 @@ class MessageLoop:
 
     # --- children --------------------------------------------------------------------------
 
-    def _hear(self, child: ChildHandle) -> None:
-        while True:
+    def _hear(self, child: ChildHandle, *, last: bool = False) -> None:
+        """Read what a child says; what it says last, whatever the pace."""
+        for _ in range(_MOST_CHUNKS):
+            if self._relay.is_full(child) and not last:
+                self._listening.rest(child, "socket", _REST)
+                return
             try:
                 data = child.sock.recv(_CHUNK)
             except BlockingIOError:
@@ -296,64 +281,104 @@ class MessageLoop:
             except OSError:
                 data = b""
             if not data:
-                self._unregister(child.sock)
-                if child.orphaned and self._orphans.get(child, 0) is None:
-                    # Where its process cannot be watched, this is how its end is noticed.
-                    self._bury_orphan(child)
+                self._hung_up(child)
                 return
-            for message in child.reader.feed(data):
-                self._pass_on(child, message)
+            count = 0
+            try:
+                for message in child.reader.feed(data):
+                    count += 1
+                    self._pass_on(child, message)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this child's doing
+                self._accuse(child, error)
+                return
+            seconds = child.hearing.spend(len(data), count)
+            if seconds and not last:
+                self._listening.rest(child, "socket", seconds)
+                return
             if len(data) < _CHUNK:
                 return
 
-    def _unregister(self, what: object) -> None:
-        try:
-            self._selector.unregister(what)  # type: ignore[arg-type]
-        except (KeyError, ValueError):
-            pass
+    def _hung_up(self, child: ChildHandle) -> None:
+        self._listening.rest(child, "hung-up", _FAREWELL)
+        if child.orphaned and self._orphans.get(child, 0) is None:
+            # Where its process cannot be watched, this is how its end is noticed.
+            self._bury_orphan(child)
+
+    def _accuse(self, child: ChildHandle, error: Exception) -> None:
+        """A child did what no child may: it is killed, and its task is charged with it."""
+        with self._ledger.lock:
+            if child.breach is not None or child.state is ChildState.DEAD:
+                return
+            breach = str(error)
+            if not isinstance(error, ProtocolError):
+                breach = f"sent what cannot be read ({type(error).__name__}: {error})"
+            child.breach = one_line(clean(breach, 300))
+            child.state = ChildState.LEAVING
+            begun = {entry.slot for entry in child.page.begun()}
+            ran = [a for a in child.hand.values() if a.slot in begun]
+            self.pool.kill(child)
+        log.error(
+            "%s is killed: it %s; it ran %s",
+            child.name,
+            child.breach,
+            ", ".join(named(a.task) for a in ran) or "nothing",
+            exc_info=None if isinstance(error, ProtocolError | ValueError) else error,
+        )
+        self._listening.watch(child)
+
+    def _ready(self, child: ChildHandle) -> None:
+        # Without its pid it could not be ended.
+        if child.state is ChildState.STARTING and child.greeted and child.pid is not None:
+            child.state = ChildState.READY
+            self._ledger.stir()
 
     def _pass_on(self, child: ChildHandle, message: messages.ToSupervisor) -> None:
         if isinstance(message, messages.Done):
             self._done(child, message)
         elif isinstance(message, messages.Note):
-            assignment = self._ledger.assignments.get(message.slot)
+            assignment = self._ledger.own(child, message.slot)
             if assignment is not None:
                 self._evidence.noted(assignment, message)
         elif isinstance(message, messages.Said):
-            assignment = self._ledger.assignments.get(message.slot)
+            assignment = self._ledger.own(child, message.slot)
             if assignment is not None:
                 self._evidence.said(assignment, message.data)
             elif message.slot == 0:
                 self._evidence.complained(child, message.data)
         elif isinstance(message, messages.Where):
-            assignment = self._ledger.assignments.get(message.slot)
-            if assignment is not None and assignment.child is child:
-                assignment.stack = message.text
+            assignment = self._ledger.own(child, message.slot)
+            if assignment is not None:
+                assignment.stack = clean(message.text, _LONGEST_STACK)
         elif isinstance(message, messages.Ask):
-            self._relay.asked(child, message)
+            self._ledger.own(child, message.slot)
+            self._relay.asked(child, message, child.reader.size)
         elif isinstance(message, messages.Hello):
             with self._ledger.lock:
-                child.pid = message.pid
-                if child.state is ChildState.STARTING:
-                    child.state = ChildState.READY
-                self._ledger.stir()
+                child.greeted = True
+                self._ready(child)
         elif isinstance(message, messages.Withdrawn):
             with self._ledger.lock:
                 for slot in message.slots:
-                    assignment = self._ledger.assignments.get(slot)
-                    if assignment is not None:
-                        self._ledger.ended(Finished(assignment, NotBegun()))
+                    self._ledger.ended(Finished(self._held(child, slot), NotBegun()))
                 self._ledger.announce()
         elif isinstance(message, messages.Listen):
             self._relay.listens(child, message)
         elif isinstance(message, messages.Waits):
+            self._ledger.own(child, message.slot)
             with self._ledger.lock:
                 child.waits = message.slot if message.waiting else None
                 self.pool.fill()
         elif isinstance(message, messages.Stacked):
-            self._stacked(message)
+            self._stacked(child, message)
         else:
-            self._told(message)
+            self._told(child, message)
+
+    def _held(self, child: ChildHandle, slot: int) -> Assignment:
+        """The task that a child says it is done with."""
+        assignment = self._ledger.own(child, slot)
+        if assignment is None:
+            raise ProtocolError(f"gave an outcome for slot {slot}, which it does not have")
+        return assignment
 
     def _done(self, child: ChildHandle, message: messages.Done) -> None:
         if child.captured:
@@ -363,13 +388,11 @@ class MessageLoop:
         ended: list[Finished] = []
         with self._ledger.lock:
             for told in message.outcomes:
-                assignment = self._ledger.assignments.get(told.slot)
-                if assignment is None:
-                    continue
+                assignment = self._held(child, told.slot)
                 ended.append(
                     Finished(
                         assignment,
-                        _outcome(told, assignment),
+                        endings.told(told, assignment),
                         Usage(told.peak_memory_kb, told.cpu_time_us),
                         told.run_us,
                         *self._evidence.close(assignment),
@@ -384,9 +407,10 @@ class MessageLoop:
             if (limit is not None and child.served >= limit) or child.state is ChildState.LEAVING:
                 self.pool.retire(child)
 
-    def _read_output(self, child: ChildHandle) -> None:
-        # Bounded: a child that prints without end must not keep us from the others.
-        for _ in range(64):
+    def _read_output(self, child: ChildHandle, most: int = _PIPE) -> None:
+        """Read what is in a child's pipe, but not all that somebody may go on writing into it."""
+        left = most
+        while left > 0:
             try:
                 data = os.read(child.output, _CHUNK)
             except BlockingIOError:
@@ -394,59 +418,20 @@ class MessageLoop:
             except OSError:
                 data = b""
             if not data:
-                self._resting.pop(child, None)
-                self._unregister(child.output)
+                self._listening.rest(child, "output", FOR_EVER)
                 return
-            if not self._evidence.printed(child, data):
-                self._rest(child)
+            left -= len(data)
+            try:
+                anything = self._evidence.printed(child, data)
+            except ProtocolError as error:
+                self._accuse(child, error)
+                return
+            seconds = child.reading.spend(len(data))
+            if seconds:
+                self._listening.rest(child, "output", seconds)
+            elif not anything and not self._listening.rests(child, "output"):
+                # Each short task writes a marker; to be woken for every one would cost more than
+                # the task.
+                self._listening.rest(child, "output", _REST)
             if len(data) < 4096:
                 return
-
-
-def _outcome(told: messages.Outcome, assignment: Assignment) -> Outcome:
-    """What a child reports, as `decide` understands it."""
-    if told.kind == "returned" or told.kind == "committed":
-        return Returned(told.result or "null")
-    if told.kind == "cancelled":
-        return _after_doom(assignment.doomed or "cancel", assignment)
-    if told.kind == "snooze":
-        return SnoozeAsked(told.delay_us or 0)
-    error = decode_error(told.error or "{}")
-    if told.kind == "retry":
-        return RetryAsked(error, told.delay_us)
-    if told.kind == "abort":
-        return AbortAsked(error)
-    if assignment.doomed is not None and error.exception is not None:
-        # What code raises when it is told to end is that end, by another name.
-        return _after_doom(assignment.doomed, assignment)
-    return Failed(error, told.listed)
-
-
-def _after_doom(why: Why, assignment: Assignment) -> Outcome:
-    """The outcome of code that we ended."""
-    policy = assignment.policy
-    if why == "cancel":
-        return CancelAcknowledged()
-    if why == "timeout":
-        return TimedOut(policy.timeout or 0.0, assignment.stack)
-    if why == "silence":
-        return StalledBySilence(policy.max_heartbeat_interval or 0.0, assignment.stack)
-    return StoppedByShutdown()
-
-
-def _after_death(
-    assignment: Assignment,
-    child: ChildHandle,
-    begun: set[int],
-    exit_code: int | None,
-    exit_signal: int | None,
-) -> Outcome:
-    """The outcome of a task whose child is dead."""
-    if assignment.slot not in begun:
-        return NotBegun()
-    if assignment.doomed is not None:
-        return _after_doom(assignment.doomed, assignment)
-    if child.killed:
-        # We killed the child on account of a neighbour.
-        return NotBegun()
-    return Crashed(exit_code, exit_signal)

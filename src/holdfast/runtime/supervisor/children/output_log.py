@@ -1,8 +1,8 @@
 """What a task printed: the first half megabyte as it comes, the last when it ends.
 
 Owns the bounds of a log. A task that prints without end costs one megabyte, and the gap in
-between is marked. Splits what a process child writes to its pipe into its tasks, by the
-markers (`wire.marker`) that the child puts before each one.
+between is marked; when memory is short (`scarce`) it costs far less. Splits what a process child
+writes to its pipe into its tasks, by the markers (`wire.marker`) that the child puts before each.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 HEAD = 512 * 1024
 TAIL = 512 * 1024
+SCARCE = 32 * 1024
 _SLOT = struct.Struct("!Q")
 
 
@@ -27,8 +28,15 @@ class OutputLog:
         self._tail = bytearray()
         self._cut = 0
 
-    def add(self, data: bytes | memoryview) -> None:
+    def __len__(self) -> int:
+        """How many bytes are held."""
+        return len(self._waiting) + len(self._tail)
+
+    def add(self, data: bytes | memoryview, *, scarce: bool = False) -> None:
         """More output."""
+        most = SCARCE if scarce else TAIL
+        if scarce and len(self._waiting) >= most:
+            self._head_left = 0
         if self._head_left:
             self._waiting += data[: self._head_left]
             taken = min(len(data), self._head_left)
@@ -36,9 +44,9 @@ class OutputLog:
             data = data[taken:]
         if data:
             self._tail += data
-            over = len(self._tail) - TAIL
+            over = len(self._tail) - most
             # Trimmed in large steps, so that a flood of short lines costs little.
-            if over > TAIL:
+            if over > most:
                 del self._tail[:over]
                 self._cut += over
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -29,6 +28,7 @@ from holdfast.runtime.supervisor.children.template_process import TemplateProces
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire import shared_page
+from holdfast.runtime.wire.framing import MAX_FRAME, new_nonce
 from holdfast.runtime.wire.messages import Fork, Kind, Leave
 
 log = logging.getLogger("holdfast.worker")
@@ -54,6 +54,7 @@ class ChildPool:
         *,
         joined: Callable[[ChildHandle], None],
         stuck: Callable[[ChildHandle], None],
+        largest_frame: int = MAX_FRAME,
     ) -> None:
         self.template: TemplateProcess | None = template
         """None while there is none: it has died, and the next one is being started."""
@@ -63,6 +64,7 @@ class ChildPool:
         """For each kind: how many children, and how many tasks each runs at a time."""
         self._joined = joined
         self._stuck = stuck
+        self._largest_frame = largest_frame
         self._next = 1
         self._born: dict[int, float] = {}
         self._early_deaths = 0
@@ -103,16 +105,17 @@ class ChildPool:
             raise
         os.set_blocking(output, False)
         _enlarge(output)
-        nonce = os.urandom(16)
+        nonce = new_nonce()
         child = ChildHandle(
             number,
             kind,
             lanes,
             ours,
-            shared_page.SharedPage(memory, lanes),
+            shared_page.SharedPage(memory, lanes, guarded=True),
             output,
             nonce,
             self._stuck,
+            self._largest_frame,
         )
         if kind == "process":
             child.most = self._ledger.options.max_tasks_per_child
@@ -166,12 +169,9 @@ class ChildPool:
 
     def kill(self, child: ChildHandle) -> None:
         """End a child now, with everything it started."""
-        if child.state is ChildState.DEAD or child.pid is None:
+        if child.is_reaped or child.state is ChildState.DEAD or child.pid is None:
             return
-        try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        orphan_guard.kill_group(child.pid)
 
     def kill_all(self) -> None:
         """End every child now."""

@@ -15,7 +15,7 @@ from holdfast.core.outcome import Change
 from holdfast.core.payload.failure import encode_error
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ChildState
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Job, Tell, Told
 
@@ -38,7 +38,7 @@ class RemoteHooks:
         self._of_worker = frozenset(of_worker)
         self._lock = threading.Lock()
         self._next = 1
-        self._waiting: dict[int, threading.Event] = {}
+        self._waiting: dict[int, tuple[ChildHandle, threading.Event]] = {}
 
     def worker(self, hook: str, patience: float = 0.0) -> None:
         """Run a hook of the worker itself, and wait for it so long."""
@@ -58,12 +58,14 @@ class RemoteHooks:
             error = None if change.error is None else encode_error(change.error)
             self._tell(wanted, assignment.job(), error, change.delay_us)
 
-    def told(self, message: Told) -> None:
+    def told(self, child: ChildHandle, message: Told) -> None:
         """A child has run what it was told."""
         with self._lock:
-            event = self._waiting.pop(message.ticket, None)
-        if event is not None:
-            event.set()
+            waiting = self._waiting.get(message.ticket)
+            if waiting is None or waiting[0] is not child:
+                return
+            del self._waiting[message.ticket]
+        waiting[1].set()
 
     def _tell(
         self,
@@ -77,9 +79,10 @@ class RemoteHooks:
         if not ready:
             log.warning("no child could be told to run the hook(s) %s", ", ".join(hooks))
             return None
+        child = min(ready, key=lambda m: (m.slow, m.load_us, len(m.hand)))
+        event = threading.Event()
         with self._lock:
             ticket, self._next = self._next, self._next + 1
-            event = self._waiting[ticket] = threading.Event()
-        child = min(ready, key=lambda m: (m.slow, m.load_us, len(m.hand)))
+            self._waiting[ticket] = child, event
         child.say(Tell(ticket, hooks, job, error, delay_us))
         return event

@@ -1,8 +1,12 @@
 """Evidence of running tasks: what they print, and what they say about themselves.
 
-Owns what has been heard and not yet stored. While a task runs, its notes and the head of its
-output are written a few times a second; what is left when it ends is written with its end,
-in the same transaction. None of it is worth an outcome: what the store refuses is dropped.
+Owns what has been heard and not yet stored, and how much memory that takes: of each run no more
+than the store would keep, and of all runs together little more than `MOST_HELD`, however long
+the store is away. Where something had to be left out it says so.
+
+While a task runs, its notes and the head of its output are written a few times a second; what is
+left when it ends is written with its end, in the same transaction. None of it is worth an
+outcome: what the store refuses is dropped.
 
 A row that somebody's transaction holds (the task's own, perhaps, before it commits) is not waited
 for: its notes stay here and gather, and those of others are written.
@@ -22,20 +26,24 @@ from holdfast.runtime.supervisor.children.output_log import OutputLog, Splitter
 from holdfast.runtime.supervisor.children.stray_output import StrayOutput
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ProtocolError
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import named
 from holdfast.runtime.wire.messages import Note
 from holdfast.store.op import Key
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import evidence
-from holdfast.store.verbs.evidence import LogPart, TaskNote
+from holdfast.store.verbs.evidence import LONGEST_OUTPUT, LogPart, TaskNote
 
 log = logging.getLogger("holdfast.worker")
 
 _EVERY = 0.2
 _MOST_TASKS = 200
 _LONGEST = 2000
+MOST_HELD = 64 * 1024 * 1024
+"""Bytes of all runs; once they are held, each run keeps only its last few."""
+_LEAST_OUTPUT = 16 * 1024
+_LEFT_OUT = "\n[... more output is left out: a task's output ends here ...]\n"
 
 
 @dataclass(slots=True)
@@ -45,10 +53,36 @@ class Record:
     assignment: Assignment
     output_log: OutputLog = field(default_factory=OutputLog)
     note: TaskNote | None = None
+    lines: list[str] = field(default_factory=list)
+    """What a generator has put out."""
+    held: int = 0
+    """Characters of them."""
+    room: int = LONGEST_OUTPUT - len(_LEFT_OUT)
+    """How many more of them the store will take: it keeps the first."""
+
+    def put_out(self, text: str, *, scarce: bool) -> None:
+        """A generator yields; what nobody would keep is not kept here either."""
+        room = 0 if scarce and self.held > _LEAST_OUTPUT else self.room
+        if len(text) > room:
+            text = text[:room] + _LEFT_OUT
+            self.room = 0
+        else:
+            self.room -= len(text)
+        self.lines.append(text)
+        self.held += len(text)
+
+    @property
+    def size(self) -> int:
+        """How much it holds, about."""
+        return self.held + len(self.output_log)
 
     def take_note(self) -> TaskNote | None:
         """What it said about itself; each thing once."""
         note, self.note = self.note, None
+        if note is not None and self.lines:
+            note = replace(note, output="".join(self.lines))
+            self.lines.clear()
+            self.held = 0
         return note
 
     def take_part(self, *, all_of_it: bool) -> LogPart | None:
@@ -77,6 +111,8 @@ class EvidenceRecorder:
         self._stray = StrayOutput()
         self._held: set[Key] = set()
         """Tasks that somebody held when their notes were last to be written."""
+        self._size = 0
+        """How much is held of all runs; counted anew with each tick."""
 
     # --- what is heard (message loop) -------------------------------------------------------
 
@@ -88,7 +124,7 @@ class EvidenceRecorder:
         anything = False
         for slot, piece in splitter.feed(data):
             anything = True
-            assignment = self._ledger.assignments.get(slot)
+            assignment = self._ledger.own(child, slot)
             if assignment is not None:
                 self.said(assignment, piece)
             else:
@@ -98,20 +134,32 @@ class EvidenceRecorder:
     def said(self, assignment: Assignment, data: bytes) -> None:
         """A task printed."""
         with self._lock:
-            self._record(assignment).output_log.add(data)
+            output_log = self._record(assignment).output_log
+            before = len(output_log)
+            output_log.add(data, scarce=self._size > MOST_HELD)
+            self._size += len(output_log) - before
 
     def complained(self, child: ChildHandle, data: bytes) -> None:
         """A child has something to say that is no task's output: a hook of its failed."""
+        if not child.complaining.allows():
+            return
         text = one_line(data.decode("utf-8", "replace"), _LONGEST)
         log.error("%s: %s", child.name, text)
 
     def noted(self, assignment: Assignment, note: Note) -> None:
         """A task said something about itself."""
+        _check(note)
         if note.heartbeat:
             assignment.beat_at = monotonic()
         with self._lock:
             record = self._record(assignment)
+            if note.output is not None and not record.room and not _says_more(note):
+                return
             record.note = _merged(record.note or _blank(assignment), note)
+            if note.output is not None and record.room:
+                before = record.held
+                record.put_out(note.output, scarce=self._size > MOST_HELD)
+                self._size += record.held - before
 
     def gone(self, child: ChildHandle) -> None:
         """A child is dead: its pipe says no more."""
@@ -136,6 +184,8 @@ class EvidenceRecorder:
 
     def tick(self) -> float:
         """Write what running tasks have said since the last time."""
+        with self._lock:
+            self._size = sum(record.size for record in self._records.values())
         if self._outage.is_on:
             return _EVERY * 5
         with self._lock:
@@ -180,6 +230,18 @@ def _blank(assignment: Assignment) -> TaskNote:
     return TaskNote(assignment.task.key, assignment.task.token)
 
 
+def _check(note: Note) -> None:
+    """A child's own code cleans what it sends: what the store would refuse is no accident."""
+    for text in (note.progress, note.stage, note.meta, note.output):
+        if text is not None and "\0" in text:
+            raise ProtocolError("sent a note that cannot be stored")
+
+
+def _says_more(note: Note) -> bool:
+    """Whether there is more in it than a generator's output."""
+    return note.heartbeat or not (note.progress is note.stage is note.meta is None)
+
+
 def _merged(held: TaskNote, note: Note) -> TaskNote:
     stage, meta = held.stage, held.meta
     if note.stage is not None:
@@ -192,5 +254,4 @@ def _merged(held: TaskNote, note: Note) -> TaskNote:
         progress=held.progress if note.progress is None else note.progress,
         stage=stage,
         meta=meta,
-        output=held.output if note.output is None else (held.output or "") + note.output,
     )

@@ -9,7 +9,9 @@ does not help they are replaced; their other tasks are interrupted at no cost.
 It also sees to it that no short task waits behind a long one: what has not begun in a child
 that is stuck is taken back.
 
-Durations are counted from when the code began, on the monotonic clock both sides share.
+Durations are counted from when the code began, on the monotonic clock both sides share; what a
+child says about that is believed once. While a coroutine keeps an event loop to itself, the time
+of its neighbours does not count (`blocked_loop`).
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, monotonic_ns
 
+from holdfast.core.ending import Why
+from holdfast.runtime.supervisor.children import blocked_loop
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import named
-from holdfast.runtime.wire.messages import Cancel, Why, Withdraw
+from holdfast.runtime.wire.messages import Cancel, Withdraw
 
 log = logging.getLogger("holdfast.worker")
 
@@ -77,16 +81,16 @@ class TimeLimits:
             self._doom(assignment, why)
 
     def _look(self, child: ChildHandle) -> None:
-        now, now_ns = monotonic(), monotonic_ns()
-        begun: dict[int, float] = {
-            entry.slot: (now_ns - entry.at_ns) / 1e9 for entry in child.page.begun()
-        }
+        now = monotonic()
+        begun = _begun(child, now)
+        if child.kind == "async":
+            blocked_loop.excuse(child, begun, now)
         for assignment in list(child.hand.values()):
             ran = begun.get(assignment.slot)
             if assignment.doomed is not None:
                 self._insist(assignment, now)
             elif ran is not None:
-                why = _overdue(assignment, ran, now)
+                why = _overdue(assignment, ran - assignment.excused, now)
                 if why is not None:
                     self._doom(assignment, why)
             elif assignment.wanted_gone and assignment.started:
@@ -131,8 +135,7 @@ class TimeLimits:
         child = assignment.child
         if assignment.killed or now - assignment.doomed_at < self._ledger.options.kill_grace:
             return
-        running = {entry.slot for entry in child.page.begun()}
-        if assignment.slot not in running:
+        if assignment.slot not in _begun(child, now):
             return
         assignment.killed = True
         child.killed = True
@@ -154,6 +157,22 @@ class TimeLimits:
             if child.state is ChildState.READY and _megabytes(child.pid) > limit:
                 log.info("%s has grown over %d MB and is replaced", child.name, limit)
                 self._pool.retire(child)
+
+
+def _begun(child: ChildHandle, now: float) -> dict[int, float]:
+    """For how long the tasks of a child have run, by their slots."""
+    now_ns = monotonic_ns()
+    found: dict[int, float] = {}
+    for slot, at_ns in child.page.begun():
+        assignment = child.hand.get(slot)
+        if assignment is None:
+            continue
+        if not assignment.begun_at:
+            # Not before it was given, and not later than now, whatever is written there.
+            since = now - (now_ns - at_ns) / 1e9
+            assignment.begun_at = min(max(since, assignment.given_at), now)
+        found[slot] = now - assignment.begun_at
+    return found
 
 
 def _overdue(assignment: Assignment, ran: float, now: float) -> Why | None:

@@ -6,7 +6,10 @@ statements, for what its child asks next; it is rolled back when the child dies,
 does not go on within `PATIENCE`. Sends that stand alone, from all children, are committed
 together: whatever has gathered while the last commit ran.
 
-It runs no user code: children name statements of `store/sql` and give their parameters.
+It runs no user code: children name statements of `store/sql` and give their parameters. What
+they may name is on a list (`permissions`); the rest is refused, and logged.
+
+A child that asks faster than it can be answered is not listened to meanwhile (`is_full`).
 """
 
 from __future__ import annotations
@@ -16,10 +19,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, Final, Protocol
 
 from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.runtime.supervisor.relay import permissions
+from holdfast.runtime.supervisor.relay.permissions import NotAllowed
 from holdfast.runtime.supervisor.relay.sends import RelaySends
+from holdfast.runtime.supervisor.state.child_handle import ProtocolError
 from holdfast.runtime.supervisor.state.held_rows import HeldRows
 from holdfast.runtime.wire.messages import Answer, Ask, Listen, Message, Rang
 from holdfast.runtime.wire.relay_codec import Asked, decode_asked, refusal
@@ -28,15 +35,59 @@ from holdfast.store.protocol import Store
 
 log = logging.getLogger("holdfast.worker")
 
-PATIENCE: Final = 5.0
-"""Seconds that an open transaction waits for its child."""
+PATIENCE: Final = 2.0
+"""Seconds that an open transaction waits for its child, in all: between its statements runs no
+code but ours. For a child that let one lapse it is `_SHORT` of that: others wait for the locks."""
+_SHORT: Final = 0.1
+MOST_QUESTIONS: Final = 4_096
+MOST_BYTES: Final = 32 * 1024 * 1024
+"""Of one child, unanswered."""
 THREADS: Final = 2
+_MOST_LOGGED: Final = 20
 
 
 class Asker(Protocol):
     """A child, as far as answering it goes."""
 
     def say(self, *messages: Message) -> None: ...
+    def holds(self, key: object, token: object) -> bool: ...
+
+
+class _Owed:
+    """What one child has asked and not been told; answers are counted as they go out."""
+
+    def __init__(self, child: Asker) -> None:
+        self._child = child
+        self._lock = threading.Lock()
+        self._sizes: dict[int, int] = {}
+        self._bytes = 0
+        self.name = getattr(child, "name", "a child")
+        self.has_lapsed = False
+        """Whether it has let a transaction lie open for too long."""
+        self.refused: set[str] = set()
+        """What it was refused, and that has been logged."""
+
+    def asked(self, ticket: int, size: int) -> None:
+        with self._lock:
+            if ticket in self._sizes:
+                raise ProtocolError(f"asked twice under ticket {ticket}")
+            self._sizes[ticket] = size
+            self._bytes += size
+
+    def holds(self, key: object, token: object) -> bool:
+        return self._child.holds(key, token)
+
+    def say(self, *messages: Message) -> None:
+        """Answer."""
+        with self._lock:
+            for message in messages:
+                if isinstance(message, Answer):
+                    self._bytes -= self._sizes.pop(message.ticket, 0)
+        self._child.say(*messages)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._sizes) > MOST_QUESTIONS or self._bytes > MOST_BYTES
 
 
 class _Undone(Exception):
@@ -59,13 +110,24 @@ class RelayServer:
         self._patience = patience
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="holdfast-relay")
         self._sends = RelaySends(store, answer_of=self._failed, held_rows=held_rows)
-        self._open: dict[tuple[Asker, int], SimpleQueue[Ask | None]] = {}
+        self._open: dict[tuple[_Owed, int], SimpleQueue[Ask | None]] = {}
         self._waiting = _Waiting(follow_endings)
+        self._owed: dict[Asker, _Owed] = {}
 
-    def asked(self, child: Asker, question: Ask) -> None:
-        """A child asks one step of an operation."""
+    def is_full(self, child: Asker) -> bool:
+        """Whether a child is to wait for answers before it asks more."""
+        owed = self._owed.get(child)
+        return owed is not None and owed.is_full
+
+    def asked(self, asker: Asker, question: Ask, size: int = 0) -> None:
+        """A child asks one step of an operation, in a message of this size."""
+        child = self._owed.get(asker)
+        if child is None:
+            child = self._owed[asker] = _Owed(asker)
         waiting = self._open.get((child, question.ticket))
         if waiting is not None:
+            if not question.undo:
+                child.asked(question.ticket, size)
             waiting.put(question)
             return
         try:
@@ -74,9 +136,11 @@ class RelayServer:
                 # Of a transaction that has failed already; the child has been told.
                 return
             asked = decode_asked(question.statement)
-        except ValueError as error:
+            self._check(child, asked)
+        except (ValueError, StoreError) as error:
             child.say(refusal(question.ticket, error))
             return
+        child.asked(question.ticket, size)
         if mode is Mode.WRITE:
             steps: SimpleQueue[Ask | None] = SimpleQueue()
             self._open[child, question.ticket] = steps
@@ -97,12 +161,13 @@ class RelayServer:
         """Some task has ended: tell those who wait for one (any thread)."""
         self._waiting.ring()
 
-    def gone(self, child: Asker) -> None:
+    def gone(self, asker: Asker) -> None:
         """A child is dead: what it had begun is undone."""
+        child = self._owed.pop(asker, None)
         for (other, _), waiting in list(self._open.items()):
             if other is child:
                 waiting.put(None)
-        self._waiting.forget(child)
+        self._waiting.forget(asker)
 
     def close(self) -> None:
         """Undo what is open, end the threads."""
@@ -111,7 +176,7 @@ class RelayServer:
         self._sends.close()
         self._pool.shutdown(wait=True)
 
-    def _carry_out(self, child: Asker, question: Ask, asked: Asked, mode: Mode) -> None:
+    def _carry_out(self, child: _Owed, question: Ask, asked: Asked, mode: Mode) -> None:
         """Run what stands for itself."""
 
         def make() -> Op[Any]:
@@ -124,27 +189,33 @@ class RelayServer:
         child.say(answer)
 
     def _transact(
-        self, child: Asker, question: Ask, asked: Asked, waiting: SimpleQueue[Ask | None]
+        self, child: _Owed, question: Ask, asked: Asked, waiting: SimpleQueue[Ask | None]
     ) -> None:
         """Run a write whose statements come one after another."""
+        left = self._patience * (_SHORT if child.has_lapsed else 1.0)
 
         def steps() -> Steps[None]:
+            nonlocal left
             wanted = asked
             while True:
                 rows = yield wanted
                 child.say(Answer(question.ticket, rows))
+                asked_at = monotonic()
                 try:
-                    following = waiting.get(timeout=self._patience)
+                    following = waiting.get(timeout=max(0.0, left))
                 except Empty:
+                    child.has_lapsed = True
                     raise StoreError(
                         f"{question.name} was rolled back: its code did not go on for "
-                        f"{self._patience:g} s inside the transaction"
+                        f"{left:g} s inside the transaction"
                     ) from None
+                left -= monotonic() - asked_at
                 if following is None or following.undo:
                     raise _Undone
                 if following.end:
                     return
                 wanted = decode_asked(following.statement)
+                self._check(child, wanted)
 
         try:
             self._store.run(Op(steps(), Mode.WRITE, question.name))
@@ -156,6 +227,16 @@ class RelayServer:
         finally:
             del self._open[child, question.ticket]
         child.say(answer)
+
+    def _check(self, child: _Owed, asked: Asked) -> None:
+        try:
+            permissions.check(asked, child)
+        except NotAllowed as error:
+            what = str(error)
+            if what not in child.refused and len(child.refused) < _MOST_LOGGED:
+                child.refused.add(what)
+                log.warning("refused: %s (asked by %s)", what, child.name)
+            raise StoreError(what) from None
 
     def _failed(self, ticket: int, error: Exception) -> Answer:
         if not isinstance(error, StoreError):

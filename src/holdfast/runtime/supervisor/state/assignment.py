@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from holdfast.core.ending import Why
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Outcome
 from holdfast.core.records import NO_USAGE, ClaimedTask, Usage
-from holdfast.runtime.wire.messages import Job, Why
+from holdfast.runtime.wire.messages import Job
 from holdfast.store.verbs.evidence import LogPart, TaskNote
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ class Assignment(Struct, eq=False):
     doomed: Why | None = None
     doomed_at: float = 0.0
     killed: bool = False
+    begun_at: float = 0.0
+    """When its code began, from when we first saw that on: a child may write what it likes."""
+    excused: float = 0.0
+    """Seconds for which others kept it from going on."""
+    remark: str = ""
+    """What an error about its time limit has to add."""
     beat_at: float = 0.0
     """When it last gave a sign of life, for tasks that promise to (monotonic)."""
     stack: str | None = None

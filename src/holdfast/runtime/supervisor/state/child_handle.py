@@ -6,14 +6,23 @@ import socket
 import threading
 from collections.abc import Callable
 from enum import Enum
+from time import monotonic
 
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.costs import MOST_TASKS, WINDOW_US
-from holdfast.runtime.wire.framing import Reader, frame
+from holdfast.runtime.supervisor.state.pace import Pace
+from holdfast.runtime.wire.framing import MAX_FRAME, Reader, frame
 from holdfast.runtime.wire.messages import Kind, Message, ToSupervisor
 from holdfast.runtime.wire.shared_page import SharedPage
 
 _SEND_BUFFER = 1024 * 1024
+_MOST_UNREAD = 64 * 1024 * 1024
+_UNREAD_FOR = 30.0
+"""A child reads at all times: one that leaves so much unread, for so long, does not mean to."""
+_HEARD = 64e6
+_MESSAGES = 50_000.0
+_PRINTED = 32e6
+_BURST = 0.1
 
 
 class ChildState(Enum):
@@ -24,6 +33,10 @@ class ChildState(Enum):
     LEAVING = "leaving"
     """Takes nothing more; ends when its hand is empty."""
     DEAD = "dead"
+
+
+class ProtocolError(Exception):
+    """A child said or did what no child may; the message completes "it …"."""
 
 
 class ChildHandle:
@@ -39,6 +52,7 @@ class ChildHandle:
         output: int,
         nonce: bytes,
         stuck: Callable[[ChildHandle], None],
+        largest: int = MAX_FRAME,
     ) -> None:
         self.number = number
         self.kind: Kind = kind
@@ -59,18 +73,32 @@ class ChildHandle:
         self.most: int | None = None
         """How many tasks it may serve in its life (process children; others have neighbours
         to finish when they have served enough)."""
+        self.is_reaped = False
+        """Whether its pid may be another's by now."""
         self.killed = False
         """Whether we ended it ourselves."""
         self.orphaned = False
         """Whether its template is dead, so that nobody tells us of its death."""
-        self.slow = False
-        """Whether what it runs takes longer than was guessed: nothing is put behind it."""
         self.dismissed = False
         """Whether it was told to leave because there was one too many."""
         self.waits: int | None = None
         """The slot whose code does nothing but wait for other tasks."""
-        self.reader = Reader(ToSupervisor)
+        self.greeted = False
+        """Whether it has said that it can take tasks."""
+        self.breach: str | None = None
+        """What it did that no child may do, which is why it is killed and no longer heard."""
+        self.blocked_until = 0.0
+        """Up to when its tasks have been excused for an event loop that is blocked (monotonic)."""
+        self.blocker = 0
+        """The slot that blocks it, and of which that has been logged."""
+        self.slow = False
+        """Whether what it runs takes longer than was guessed: nothing is put behind it."""
+        self.reader = Reader(ToSupervisor, largest=largest)
+        self.hearing = Pace(bytes_per_s=_HEARD, messages_per_s=_MESSAGES, burst_s=_BURST)
+        self.reading = Pace(bytes_per_s=_PRINTED, burst_s=_BURST)
+        self.complaining = Pace(bytes_per_s=_PRINTED, messages_per_s=10.0, burst_s=5.0)
         self._outbox = bytearray()
+        self._moved_at = 0.0
         self._sending = threading.Lock()
         self._stuck = stuck
         sock.setblocking(False)
@@ -127,6 +155,10 @@ class ChildHandle:
                 self.alone = False
         return assignment
 
+    def holds(self, key: object, token: object) -> bool:
+        """Whether it has been given this task, under this claim."""
+        return any(a.task.key == key and a.task.token == token for a in list(self.hand.values()))
+
     def say(self, *messages: Message) -> None:
         """Send without waiting; what the socket does not take now leaves later."""
         data = b"".join(map(frame, messages))
@@ -138,16 +170,26 @@ class ChildHandle:
             if sent == len(data):
                 return
             self._outbox += data[sent:]
+            self._moved_at = monotonic()
         self._stuck(self)
 
     def flush(self) -> bool:
         """Send what is left over; whether all of it has gone."""
         with self._sending:
             if self._outbox:
-                del self._outbox[: self._send(bytes(self._outbox))]
+                with memoryview(self._outbox) as unsent, unsent[:_SEND_BUFFER] as next_piece:
+                    sent = self._send(next_piece)
+                del self._outbox[:sent]
+                if sent:
+                    self._moved_at = monotonic()
+                elif (
+                    len(self._outbox) > _MOST_UNREAD and monotonic() > self._moved_at + _UNREAD_FOR
+                ):
+                    self._outbox.clear()
+                    raise ProtocolError("did not read what it was sent")
             return not self._outbox
 
-    def _send(self, data: bytes) -> int:
+    def _send(self, data: bytes | memoryview) -> int:
         try:
             return self.sock.send(data)
         except BlockingIOError:

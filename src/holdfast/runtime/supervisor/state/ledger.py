@@ -26,7 +26,7 @@ from holdfast.core.outcome import NotBegun
 from holdfast.core.records import ClaimedTask
 from holdfast.runtime.options import MAX_BATCH, WorkerOptions
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState, ProtocolError
 from holdfast.runtime.supervisor.state.costs import LEAST_US, SHORT_US, WINDOW_US, Costs, Mix
 from holdfast.runtime.supervisor.state.held_rows import HeldRows
 from holdfast.runtime.supervisor.state.placement import Placement
@@ -335,6 +335,20 @@ class Ledger:
     def learn_time(self, now_us: int) -> None:
         """The store's clock says so, at this moment. (Any thread, without the lock.)"""
         self.ahead_us = now_us - round(monotonic() * 1_000_000)
+
+    # --- what children say ------------------------------------------------------------------
+
+    def own(self, child: ChildHandle, slot: int) -> Assignment | None:
+        """The task that a child means by this slot; None if it has ended.
+
+        Nobody but the child that it was given to has any business with a task.
+        """
+        assignment = self.assignments.get(slot)
+        if assignment is None:
+            return None
+        if assignment.child is not child or not assignment.given_at:
+            raise ProtocolError(f"spoke about slot {slot}, which it was never given")
+        return assignment
 
     # --- ended runs ------------------------------------------------------------------------
 

@@ -1,0 +1,124 @@
+"""The event loop of an async child, as what many tasks share.
+
+Owns that it goes on. Code in it may call `sys.exit` in a coroutine of its own, or `loop.stop()`:
+the loop is run again, and nobody else notices. It may cancel every task it finds: then those are
+told apart from tasks that cancelled themselves. And it may keep the loop to itself: then it is
+named in the shared page (`LoopWatch`), so that its neighbours are not charged with that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Generator
+from time import monotonic, monotonic_ns, sleep
+from typing import Any, Final, TypeVar
+
+from holdfast.core.lineage import running
+from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.wire.shared_page import SharedPage
+
+T = TypeVar("T")
+
+log = logging.getLogger("holdfast.worker")
+
+TURN: Final = 0.05
+"""Seconds between two notes that the loop comes round, while tasks run in it."""
+_LAG: Final = 0.2
+_LOGGED_EVERY: Final = 1.0
+
+
+class OwnedTask(asyncio.Task[T]):
+    """A task of the loop that knows to which run of a Holdfast task it belongs."""
+
+    slot: int = 0
+    """Of the run; 0: of none."""
+    owner: OwnedTask[Any] | None = None
+    """The run itself, of what it has started."""
+    cancelled_by_neighbour: bool = False
+    """Of a run: whether another one has cancelled it, or a part of it."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """As ever, but it is noted if this is none of the caller's business."""
+        if self.slot and _slot() not in (0, self.slot):
+            (self.owner or self).cancelled_by_neighbour = True
+        return super().cancel(msg)
+
+
+def _slot() -> int:
+    context = running.get()
+    return context.slot if isinstance(context, TaskContext) else 0
+
+
+def _make_task(
+    loop: asyncio.AbstractEventLoop,
+    coroutine: Coroutine[Any, Any, T] | Generator[Any, None, T],
+    **options: Any,
+) -> asyncio.Task[T]:
+    task: OwnedTask[T] = OwnedTask(coroutine, loop=loop, **options)
+    creator = asyncio.current_task(loop)
+    if isinstance(creator, OwnedTask):
+        task.slot = creator.slot
+        task.owner = creator.owner or creator
+    return task
+
+
+def run(loop: asyncio.AbstractEventLoop, is_over: Callable[[], bool]) -> None:
+    """Run a loop until it is over, however often code in it brings it to an end."""
+    loop.set_task_factory(_make_task)
+    logged_at = 0.0
+    while not is_over():
+        ended: BaseException | None = None
+        try:
+            loop.run_forever()
+        except BaseException as error:  # noqa: BLE001 - what asyncio lets through ends no neighbour
+            ended = error
+        if not is_over() and monotonic() > logged_at + _LOGGED_EVERY:
+            logged_at = monotonic()
+            log.error(
+                "code in a coroutine ended the event loop, which is not its own (%s): it goes on",
+                "loop.stop()" if ended is None else type(ended).__qualname__,
+                exc_info=ended,
+            )
+
+
+class LoopWatch:
+    """Notes that the loop comes round, and who keeps it if it does not."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, page: SharedPage, is_busy: Callable[[], bool]
+    ) -> None:
+        self._loop = loop
+        self._page = page
+        self._is_busy = is_busy
+        self._turns = False
+        self._turned_at = 0.0
+        self._busy = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="holdfast-loop-watch", daemon=True)
+
+    def begin(self) -> None:
+        """A task begins (in the loop)."""
+        if not self._turns:
+            self._turns = True
+            self._turn()
+            self._busy.set()
+            if not self._thread.is_alive():
+                self._thread.start()
+
+    def _turn(self) -> None:
+        self._turns = self._is_busy()
+        self._turned_at = monotonic()
+        self._page.turn(monotonic_ns() if self._turns else 0)
+        if self._turns:
+            self._loop.call_later(TURN, self._turn)
+
+    def _watch(self) -> None:
+        while True:
+            if not self._turns:
+                self._busy.clear()
+                self._busy.wait()
+            sleep(2 * TURN)
+            if self._turns and monotonic() > self._turned_at + _LAG:
+                task = asyncio.current_task(self._loop)
+                self._page.block(task.slot if isinstance(task, OwnedTask) else 0)

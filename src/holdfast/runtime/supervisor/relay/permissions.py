@@ -1,0 +1,128 @@
+"""What code in a task may ask of the store.
+
+Owns the list. It is what the client's verbs consist of, no more: whoever runs in a task may send,
+wait, cancel, look and operate as any other program can that has the database's URL. What
+belongs to the worker (claims, starts, ends, leases, notes, registration) is not on it. What
+concerns a claim is bound to the asker: it must be a task that this very child has in hand.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from holdfast.runtime.wire.relay_codec import Asked
+from holdfast.store.op import Statement
+from holdfast.store.verbs.submit import COLUMNS
+
+LOOKING: Final = frozenset(
+    {
+        "attempts",
+        "counts",
+        "dependencies",
+        "endings",
+        "find_ids",
+        "last_errors",
+        "list_queues",
+        "list_tasks",
+        "list_workers",
+        "next_due",
+        "read_log",
+        "read_output",
+        "read_stats",
+        "statuses",
+        "tasks_by_id",
+        "whereabouts",
+        "worker_states",
+    }
+)
+SENDING: Final = frozenset(
+    {"add_edges", "lock_tasks", "notify", "replace", "reschedule", "submit", "submitted"}
+)
+OPERATING: Final = frozenset(
+    {
+        "ask_order",
+        "cancel",
+        "deletable",
+        "delete",
+        "drop_checkpoints",
+        "family",
+        "pause_queue",
+        "promote_now",
+        "resubmit",
+        "resume_queue",
+        "take_order",
+    }
+)
+FOLLOWING: Final = frozenset(
+    {
+        "count_edges",
+        "hold",
+        "reopen_edges",
+        "resolve_edges",
+        "revisit_edges",
+        "skip",
+        "unbegun_steps",
+        "unblock",
+        "unmet_edges",
+    }
+)
+"""What sending and operating do to tasks that wait for others."""
+OF_ITS_CLAIM: Final = frozenset({"read_checkpoint", "write_checkpoint"})
+
+ALLOWED: Final = LOOKING | SENDING | OPERATING | FOLLOWING | OF_ITS_CLAIM
+
+MOST_AT_ONCE: Final = 10_000
+"""Rows that one statement may ask for; the client's own verbs ask for far fewer."""
+_BOUNDS: Final = ("limit", "page", "parts", "scan", "cap", "batch")
+_ID: Final = list(COLUMNS).index("id")
+_ID_SIZE: Final = 16
+
+
+class Holder(Protocol):
+    """Who asks, as far as its claims go."""
+
+    def holds(self, key: object, token: object) -> bool:
+        """Whether it has been given this task, under this claim."""
+        ...
+
+
+class NotAllowed(Exception):
+    """A task asked for what is none of its business."""
+
+
+def check(asked: Asked, asker: Holder) -> None:
+    """Raise `NotAllowed` for the first statement that code in a task may not ask."""
+    if isinstance(asked, Statement):
+        _check(asked, asker)
+    else:
+        for statement in asked:
+            _check(statement, asker)
+
+
+def _check(statement: Statement, asker: Holder) -> None:
+    name, params = statement.name, statement.params
+    if name not in ALLOWED:
+        raise NotAllowed(f"code in a task may not ask the store for {name!r}")
+    if name == "submit":
+        _check_rows(statement)
+        return
+    if name in OF_ITS_CLAIM and not asker.holds(params.get("key"), params.get("token")):
+        raise NotAllowed(f"{name!r} is about a task that does not run in the asking process")
+    for bound in _BOUNDS:
+        most = params.get(bound, 0)
+        if not isinstance(most, int) or most > MOST_AT_ONCE:
+            raise NotAllowed(f"{name!r} asks for too much at once: {bound}={most!r:.50}")
+
+
+def _check_rows(statement: Statement) -> None:
+    """Sends of several children become one statement, so they must be of one shape."""
+    table = statement.table
+    if table is None or table.columns != COLUMNS:
+        raise NotAllowed("'submit' has other columns than a send has")
+    for row in table.rows:
+        if len(row) != len(COLUMNS) or not _is_id(row[_ID]):
+            raise NotAllowed("'submit' has a row that no send has")
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, bytes) and len(value) == _ID_SIZE
