@@ -22,6 +22,7 @@ LOOKING: Final = frozenset(
         "endings",
         "find_ids",
         "last_errors",
+        "list_newest",
         "list_queues",
         "list_tasks",
         "list_workers",
