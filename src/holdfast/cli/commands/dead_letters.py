@@ -41,7 +41,8 @@ def list_(session: Session, where: Where, limit: int, after: str | None) -> None
     """List dead letters, the newest first."""
     start = None if after is None else session.task_id(after)
     found, rest = listed(session, replace(where, dead=True), limit=limit, after=start)
-    show_tasks(session.screen, found, rest, session.now(), dead=True)
+    place = session.place.described
+    show_tasks(session.screen, found, rest, session.now(), place=place, dead=True)
     if not found and rest is None:
         suggest_name(session, where)
 

@@ -67,7 +67,14 @@ def list_(session: Session, where: Where, limit: int, after: str | None) -> None
     """List tasks, the newest first."""
     start = None if after is None else session.task_id(after)
     found, rest = listed(session, where, limit=limit, after=start)
-    show_tasks(session.screen, found, rest, session.now(), failed=last_failures(session, found))
+    show_tasks(
+        session.screen,
+        found,
+        rest,
+        session.now(),
+        place=session.place.described,
+        failed=last_failures(session, found),
+    )
     if not found and rest is None:
         suggest_name(session, where)
 

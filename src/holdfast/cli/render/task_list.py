@@ -61,13 +61,14 @@ def show_tasks(
     rest: UUID | None,
     now: datetime,
     *,
+    place: str,
     failed: Mapping[UUID, Attempt] | None = None,
     dead: bool = False,
 ) -> None:
     """A page of tasks, and where the next begins.
 
-    `failed`: the last failure of those that have not ended, and were tried. `dead`: all of them
-    are dead letters.
+    `place`: where they were looked for, for whoever expected some. `failed`: the last failure of
+    those that have not ended, and were tried. `dead`: all of them are dead letters.
     """
     if screen.as_json:
         screen.document({"tasks": [json_document.as_dict(info) for info in tasks], "next": rest})
@@ -78,7 +79,7 @@ def show_tasks(
     if rest is not None:
         screen.remark(f"there may be more: --after {rest}")
     elif not tasks:
-        screen.remark("no task fits")
+        screen.remark(f"no task fits ({place})")
 
 
 def id_cell(task: UUID) -> Cell:
@@ -124,7 +125,7 @@ def _detail(info: TaskInfo, failed: Attempt | None, now: datetime) -> Cell | str
         case TaskStatus.SCHEDULED:
             at = info.run_at or info.next_retry_at or info.enqueued_at
             what = f"retry {info.retry_count}" if info.retry_count else "due"
-            when = times.relative(at, now) if at > now else "as soon as a worker looks"
+            when = times.relative(at, now) if at > now else "now"
             after = "" if failed is None else f": {_failure(failed)}"
             return Cell(f"{what} {when}{after}", piped=f"{what} {times.stamp(at)}{after}")
         case TaskStatus.PENDING | TaskStatus.CLAIMED if failed is not None:

@@ -111,9 +111,11 @@ class TaskLog:
 
     def completed(self, task: Counted, attempt: int, run_us: int) -> None:
         """A task has completed."""
+        if not self._admits(logging.DEBUG, "completed"):
+            return
         fields = {"attempt": attempt, "status": "COMPLETED", "duration": run_us / 1e6}
         text = f"{named(task)} completed in attempt {attempt}, {_length(run_us / 1e6)}"
-        self.say(logging.DEBUG, "completed", task, text, fields)
+        _write(logging.DEBUG, "completed", task, text, fields)
 
     def ended(
         self,
@@ -133,6 +135,8 @@ class TaskLog:
             # Whatever its code came to, a cancel had been requested.
             event = "cancelled"
         level = _LEVELS.get(event, logging.ERROR if status.is_terminal else logging.WARNING)
+        if not self._admits(level, event):
+            return
         of = attempt + max(0, task.max_retries - task.retry_count)
         what = f" of {of}" if event in ("failed", "timeout", "retry_asked") else ""
         because = f": {one_line(change.failed_reason, _LONGEST)}" if change.failed_reason else ""
@@ -154,16 +158,18 @@ class TaskLog:
         }
         if error is not None and error.traceback and log.isEnabledFor(logging.DEBUG):
             fields["traceback"] = error.traceback
-        self.say(level, event, task, text, fields)
+        _write(level, event, task, text, fields)
 
     def recovered(self, task: Counted, attempt: int, change: Change, policy: Policy) -> None:
         """A task whose worker vanished is taken care of here."""
+        level = logging.ERROR if change.target.is_terminal else logging.WARNING
+        if not self._admits(level, "recovered"):
+            return
         text = (
             f"{named(task)} recovered after attempt {attempt}: "
             f"{one_line(change.failed_reason or '', _LONGEST)}; "
             f"{_next(task, change, change.target, policy)}"
         )
-        level = logging.ERROR if change.target.is_terminal else logging.WARNING
         fields = {
             "attempt": attempt,
             "status": change.target.value,
@@ -172,26 +178,7 @@ class TaskLog:
             "retry_in": None if change.target.is_terminal else (change.delay_us or 0) / 1e6,
             "dead_letter": _is_dead(change, change.target),
         }
-        self.say(level, "recovered", task, text, fields)
-
-    def say(
-        self,
-        level: int,
-        event: str,
-        task: Named | None,
-        text: str,
-        fields: Mapping[str, Any] | None = None,
-    ) -> None:
-        """A line of a kind, unless there have been too many of it in this second."""
-        if not log.isEnabledFor(level) or not self._admits(level, event):
-            return
-        found: dict[str, Any] = {"event": event}
-        if task is not None:
-            found["task"] = task.task_name
-            found["task_id"] = as_text(task.id)
-            found["queue"] = getattr(task, "queue_name", None)
-        found.update(fields or {})
-        log.log(level, "%s", text, extra={"holdfast": found})
+        _write(level, "recovered", task, text, fields)
 
     def counted(self, what: str, number: int) -> None:
         """Runs have ended like this: for the summary."""
@@ -226,6 +213,9 @@ class TaskLog:
         )
 
     def _admits(self, level: int, event: str) -> bool:
+        """Whether a line of this kind may be written; asked before it is put together."""
+        if not log.isEnabledFor(level):
+            return False
         second = int(self._clock())
         most = _COMPLETIONS_PER_SECOND if event == "completed" else _PER_SECOND
         with self._lock:
@@ -246,6 +236,17 @@ class TaskLog:
         self._said.clear()
         self._second = second
         return left_out
+
+
+def _write(level: int, event: str, task: Named, text: str, more: Mapping[str, Any]) -> None:
+    fields = {
+        "event": event,
+        "task": task.task_name,
+        "task_id": as_text(task.id),
+        "queue": getattr(task, "queue_name", None),
+        **more,
+    }
+    log.log(level, "%s", text, extra={"holdfast": fields})
 
 
 def _tell(left_out: list[tuple[int, int, str]]) -> None:
