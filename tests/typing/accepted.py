@@ -10,6 +10,7 @@ from uuid import UUID
 
 from holdfast import (
     Holdfast,
+    PayloadError,
     Retry,
     Task,
     TaskContext,
@@ -173,6 +174,9 @@ def errors() -> None:
         assert_type(error.name, str | None)
         assert_type(error.error, TaskError | None)
         assert_type(error.traceback, str | None)
+        assert_type(error.error.type_name if error.error else None, str | None)
+    except PayloadError as error:
+        assert_type(error.place, int | None)
     except UpstreamEnded as error:
         assert_type(error.refused, tuple[UUID, ...])
     except TaskNotFound as error:

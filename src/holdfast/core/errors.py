@@ -29,7 +29,7 @@ store: they become one of these.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
 from holdfast.core.result import TaskError
@@ -105,6 +105,9 @@ class ConfigError(HoldfastError):
         self.option = option
 
 
+Problem: TypeAlias = Literal["unserialisable", "too_large", "mismatch"]
+
+
 class PayloadError(HoldfastError):
     """Arguments or a value cannot be stored as JSON, or do not fit the task's signature.
 
@@ -118,12 +121,12 @@ class PayloadError(HoldfastError):
         message: str,
         *,
         path: str | None = None,
-        problem: Literal["unserialisable", "too_large", "mismatch"] = "unserialisable",
+        problem: Problem = "unserialisable",
         place: int | None = None,
     ) -> None:
         super().__init__(message)
         self.path = path
-        self.problem = problem
+        self.problem: Problem = problem
         self.place = place
 
 

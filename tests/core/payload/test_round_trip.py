@@ -185,7 +185,7 @@ def test_what_an_annotation_leaves_open_is_checked(case: str) -> None:
 
     function.__annotations__ = {"x": kind, "return": kind}
     if path is None:
-        assert sent(function, value)
+        sent(function, value)
         return
     with pytest.raises(PayloadError) as caught:
         sent(function, value)
