@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import apsw
@@ -423,6 +424,20 @@ def test_what_makes_connections_is_refused_with_the_remedy(sqlite: str, open_app
         app.using(connection.cursor())
     connection.close()
     engine.dispose()
+
+
+def test_other_drivers_of_sqlalchemy_are_refused_with_the_remedy(
+    postgres: str, open_app: Open
+) -> None:
+    # The driver itself need not be there: nothing is connected.
+    engine = sqlalchemy.create_engine(
+        "postgresql+pg8000://h/x", module=SimpleNamespace(__version__="1.31", paramstyle="format")
+    )
+    with (
+        Session(engine) as session,
+        pytest.raises(ConfigError, match=r"pg8000: use psycopg 3.*postgresql\+psycopg"),
+    ):
+        open_app(postgres).using(session)
 
 
 def test_a_closed_connection_is_refused(postgres: str, sqlite: str, open_app: Open) -> None:

@@ -205,8 +205,12 @@ def test_done_has_no_payload(store: PostgresStore) -> None:
         until(lambda: listener.wait(0.1) == {""})
 
 
-def test_behind_a_pooler_it_only_sleeps(url: str, make_store: MakeStore) -> None:
+def test_behind_a_pooler_it_only_sleeps(
+    url: str, make_store: MakeStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "holdfast.store")
     store = make_store(url, pooler=True)
+    store.listen(Channel.DONE).close()
     with store.listen(Channel.READY) as listener:
         assert isinstance(listener, PollListener)
         assert listener.fileno() is None
@@ -215,3 +219,4 @@ def test_behind_a_pooler_it_only_sleeps(url: str, make_store: MakeStore) -> None
         assert time.monotonic() - began >= 0.1
         listener.wake()
         assert listener.wait(60) == frozenset()
+    assert caplog.text.count("listen_url") == 1

@@ -34,6 +34,8 @@ _KINDS: Final[dict[tuple[str, str], Kind]] = {
     ("psycopg", "AsyncConnection"): "psycopg async",
 }
 _DIALECTS: Final[dict[str, Engine]] = {"sqlite": "sqlite", "postgresql": "postgresql"}
+_FOREIGN: Final = frozenset({"asyncpg", "pg8000", "psycopg2", "psycopg2cffi"})
+"""Drivers for PostgreSQL of SQLAlchemy that we do not speak."""
 _REMEDIES: Final = {
     "Engine": "give a connection of the engine: `with engine.begin() as connection`",
     "AsyncEngine": "give a connection of it: `async with engine.begin() as connection`",
@@ -138,6 +140,12 @@ def _dialect(wrapper: Any) -> Any:
 
 
 def _engine(wrapper: Any) -> Engine | None:
+    driver = getattr(_dialect(wrapper), "driver", "")
+    if driver in _FOREIGN:
+        raise ConfigError(
+            f"using() cannot join a transaction of {driver}: use psycopg 3, which SQLAlchemy "
+            "calls postgresql+psycopg://"
+        )
     return _DIALECTS.get(getattr(_dialect(wrapper), "name", ""))
 
 

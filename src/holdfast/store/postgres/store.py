@@ -6,6 +6,7 @@ Owns the composition: binder, pool, hints, listeners. What a transaction is live
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -30,6 +31,8 @@ from holdfast.store.postgres.transaction import Transaction
 from holdfast.store.settings import Engine, StoreSettings
 
 T = TypeVar("T")
+
+logger = logging.getLogger("holdfast.store")
 
 _NOTIFY = b"SELECT pg_notify(channel, payload) FROM unnest($1, $2) AS hint (channel, payload)"
 _PROBE = b"""
@@ -66,6 +69,7 @@ class PostgresStore:
         self._pool = Pool(self._opener, max(1, size), settings.statement_timeout)
         self._limiter = Limiter(self._notify, settings.schema)
         self._route = self._listen_route()
+        self._told = False
 
     @property
     def engine(self) -> Engine:
@@ -100,6 +104,13 @@ class PostgresStore:
     def listen(self, *channels: Channel) -> PostgresListener | PollListener:
         """Hear hints on these channels; where none arrive, only sleep."""
         if self._never_listens:
+            if not self._told:
+                self._told = True
+                logger.info(
+                    "behind a pooler tasks and results are found by looking every second or so; "
+                    "give listen_url (HOLDFAST_LISTEN_URL) the address of the server itself to "
+                    "hear of them at once"
+                )
             return PollListener()
         return PostgresListener(self._route, [self._limiter.name(c) for c in channels])
 
