@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         TaskStalled,
         UniqueConflict,
         UnknownTask,
+        UnreadableRow,
         UpstreamEnded,
         WaitTimeout,
     )
@@ -84,6 +85,7 @@ __all__ = [
     "Unique",
     "UniqueConflict",
     "UnknownTask",
+    "UnreadableRow",
     "UpstreamEnded",
     "WaitTimeout",
     "Why",

@@ -27,6 +27,7 @@ from holdfast.core.errors import (
     TaskStalled,
     UniqueConflict,
     UnknownTask,
+    UnreadableRow,
     UpstreamEnded,
     WaitTimeout,
 )
@@ -57,6 +58,7 @@ EXAMPLES: list[HoldfastError] = [
     TaskStalled(ID, ERROR),
     TaskDropped(ID, None),
     StoreError("the database is malformed"),
+    UnreadableRow("holdfast_tasks", 17, "args", "is not UTF-8"),
     StoreUnavailable("connection refused", commit_unknown=True),
     SchemaMismatch("schema 9 is newer than this code", found=9, expected=3),
 ]

@@ -44,6 +44,7 @@ PUBLIC = [
     "Unique",
     "UniqueConflict",
     "UnknownTask",
+    "UnreadableRow",
     "UpstreamEnded",
     "WaitTimeout",
     "Why",

@@ -115,7 +115,7 @@ def _tables(engine: str) -> Steps[Tables]:
         ),
         _raw("SELECT queue_name, paused_at, paused_by FROM holdfast_queues"),
     )
-    tasks = {row[0]: rows.task(row[1:]) for row in answers[0]}
+    tasks = {row[0]: rows.task((*row[1:], row[0])) for row in answers[0]}
     by_key = {key if type(key) is int else rows.uuid(key): task for key, task in tasks.items()}
     stored = {task.id: {name: getattr(task, name) for name in _TASK} for task in by_key.values()}
     assert all(row[0] is not None for row in answers[1]), "attempts of a task that is gone"

@@ -146,6 +146,20 @@ def delete(session: Session, ids: Sequence[UUID]) -> Iterator[Answer]:
             yield Answer(task, False, status, text)
 
 
+def delete_unreadable(session: Session, keys: Sequence[str]) -> None:
+    """Remove rows that cannot be read, by their keys; exit code 1 if any is left."""
+    done = session.control.tasks.delete_unreadable(*keys)
+    if session.screen.as_json:
+        rows = [{"key": key, "deleted": gone} for key, gone in done.items()]
+        session.screen.document({"unreadable": rows})
+    else:
+        for key, gone in done.items():
+            left = "not deleted: there is no such row, or it can be read"
+            session.screen.line(f"{key}  {'deleted' if gone else left}")
+    if not all(done.values()):
+        click.get_current_context().exit(Refused.exit_code)
+
+
 def of_dead_letters(apply: Apply) -> Apply:
     """The same verb, for dead letters only."""
 

@@ -20,8 +20,9 @@ import click
 
 from holdfast.cli.render import times
 from holdfast.cli.session import Misused, Refused, Session
-from holdfast.client.control import MAX_PAGE, Filter
+from holdfast.client.control import MAX_PAGE, Filter, TaskPage
 from holdfast.client.info import Attempt, TaskInfo
+from holdfast.core.errors import UnreadableRow
 from holdfast.core.status import TaskStatus
 
 Command: TypeAlias = Callable[..., None]
@@ -186,21 +187,21 @@ class Selection:
         return found
 
 
-def listed(
-    session: Session, where: Where, *, limit: int, after: UUID | None
-) -> tuple[list[TaskInfo], UUID | None]:
+def listed(session: Session, where: Where, *, limit: int, after: UUID | None) -> TaskPage:
     """Tasks that fit, the newest first, and where to go on."""
     wanted = where.filter(session.now())
     found: list[TaskInfo] = []
+    unreadable: dict[str, UnreadableRow] = {}
     fruitless, rest = 0, after
     while fruitless < _FRUITLESS:
         page = session.control.tasks.list(before=rest, limit=limit - len(found), **wanted)
         found += page.tasks
+        unreadable |= {row.key: row for row in page.unreadable}
         fruitless = 0 if page.tasks else fruitless + 1
         rest = page.next
         if rest is None or len(found) >= limit:
             break
-    return found, rest
+    return TaskPage(found, rest, list(unreadable.values()))
 
 
 def suggest_name(session: Session, where: Where) -> None:

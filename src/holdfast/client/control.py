@@ -17,10 +17,11 @@ from uuid import UUID
 from holdfast.client.access import Access
 from holdfast.client.dead_letter_control import DeadLetterControl
 from holdfast.client.info import TaskInfo
+from holdfast.client.listing import Listing
 from holdfast.client.sending.send_options import moment_us
 from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
 from holdfast.client.worker_control import WorkerControl
-from holdfast.core.errors import ConfigError
+from holdfast.core.errors import ConfigError, UnreadableRow
 from holdfast.core.identity import as_bytes
 from holdfast.core.moment import Due, When, due, from_us
 from holdfast.core.options import checks
@@ -29,6 +30,7 @@ from holdfast.core.records import QueueRecord, TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Op, Steps, reads
 from holdfast.store.verbs import cancel, inspect, newest, operate, queues, timing, workers
+from holdfast.store.verbs.unreadable import delete_unreadable
 
 __all__ = ["Control", "QueueControl", "QueueInfo", "TaskControl", "TaskCounts", "TaskPage"]
 
@@ -62,6 +64,8 @@ class TaskPage:
     tasks: Sequence[TaskInfo]
     next: UUID | None
     """Give this as `before` for the next page; None: there is none."""
+    unreadable: Sequence[UnreadableRow] = ()
+    """Rows of this page that cannot be read: written by hand, by other code, or damaged."""
 
 
 class TaskCounts(dict[TaskStatus, int]):
@@ -196,6 +200,17 @@ class TaskControl(TaskQuestions):
         """Remove ended tasks with their attempts and logs; True for each that is gone."""
         return _by_uuid(await self._access.arun(partial(operate.delete, raw_ids(ids))))
 
+    def delete_unreadable(self, *keys: str) -> dict[str, bool]:
+        """Remove rows that cannot be read, by the keys that lists name; True for each that is gone.
+
+        A row that can be read is not touched.
+        """
+        return self._access.run(partial(delete_unreadable, keys))
+
+    async def adelete_unreadable(self, *keys: str) -> dict[str, bool]:
+        """Remove rows that cannot be read, by the keys that lists name."""
+        return await self._access.arun(partial(delete_unreadable, keys))
+
 
 class QueueControl:
     """`app.control.queues`."""
@@ -203,13 +218,17 @@ class QueueControl:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    def list(self) -> Sequence[QueueInfo]:
+    def list(self) -> Listing[QueueInfo]:
         """The queues in which something waits or is scheduled, and those that were ever paused."""
-        return [_queue(record) for record in self._access.run(partial(queues.list_queues))]
+        unreadable: list[UnreadableRow] = []
+        found = self._access.run(partial(queues.list_queues, set_aside=unreadable))
+        return Listing(map(_queue, found), unreadable)
 
-    async def alist(self) -> Sequence[QueueInfo]:
+    async def alist(self) -> Listing[QueueInfo]:
         """The queues in which something waits or is scheduled, and those that were ever paused."""
-        return [_queue(record) for record in await self._access.arun(partial(queues.list_queues))]
+        unreadable: list[UnreadableRow] = []
+        found = await self._access.arun(partial(queues.list_queues, set_aside=unreadable))
+        return Listing(map(_queue, found), unreadable)
 
     def seen(self, queue: str) -> bool:
         """Whether there is any sign of such a queue: a task, a worker that serves it, a pause."""
@@ -276,7 +295,7 @@ def _statuses(given: TaskStatus | str | Iterable[TaskStatus | str]) -> frozenset
 
 def _page(page: inspect.Page) -> TaskPage:
     start = None if page.next is None else UUID(bytes=page.next)
-    return TaskPage([TaskInfo.of(task) for task in page.tasks], start)
+    return TaskPage([TaskInfo.of(task) for task in page.tasks], start, page.unreadable)
 
 
 def _resubmission(

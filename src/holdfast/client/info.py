@@ -257,9 +257,14 @@ def error_of(text: str | None) -> TaskError | None:
 def progress_of(text: str | None) -> Progress | None:
     """A stored progress, `{"done": 3, "total": 10, "message": "resizing"}`."""
     plain = from_json(text) if text else None
-    if not isinstance(plain, Mapping) or "done" not in plain:
+    if not isinstance(plain, Mapping) or not isinstance(plain.get("done"), int | float):
         return None
-    return Progress(plain["done"], plain.get("total"), plain.get("message"))
+    total, message = plain.get("total"), plain.get("message")
+    return Progress(
+        plain["done"],
+        total if isinstance(total, int | float) else None,
+        message if isinstance(message, str) else None,
+    )
 
 
 def _moment(us: int | None) -> datetime | None:

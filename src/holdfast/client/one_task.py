@@ -7,7 +7,7 @@ operation, so nothing of it is committed.
 
 from __future__ import annotations
 
-from holdfast.core.errors import IllegalTransition, TaskNotFound
+from holdfast.core.errors import IllegalTransition, TaskNotFound, UnreadableRow
 from holdfast.core.lifecycle import Verb
 from holdfast.core.records import TaskRecord
 from holdfast.core.status import TaskStatus
@@ -27,7 +27,10 @@ def status(task_id: bytes) -> Steps[TaskStatus]:
 @reads
 def show(task_id: bytes) -> Steps[TaskRecord]:
     """Everything that is stored about a task."""
-    found = yield from inspect.tasks_by_id([task_id])
+    unreadable: list[UnreadableRow] = []
+    found = yield from inspect.tasks_by_id([task_id], unreadable)
+    if unreadable:
+        raise unreadable[0]
     if task_id not in found:
         raise TaskNotFound(task_id)
     return found[task_id]

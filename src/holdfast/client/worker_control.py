@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from holdfast.client.access import Access
+from holdfast.client.listing import Listing
+from holdfast.core.errors import UnreadableRow
 from holdfast.core.moment import from_us
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import WorkerRecord, WorkerState
@@ -63,24 +64,25 @@ class WorkerControl:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    def list(self, *, stopped: bool = False) -> Sequence[WorkerInfo]:
+    def list(self, *, stopped: bool = False) -> Listing[WorkerInfo]:
         """The workers, the newest first; with `stopped`, also those that have stopped."""
         return self._access.run(partial(_workers, stopped))
 
-    async def alist(self, *, stopped: bool = False) -> Sequence[WorkerInfo]:
+    async def alist(self, *, stopped: bool = False) -> Listing[WorkerInfo]:
         """The workers, the newest first; with `stopped`, also those that have stopped."""
         return await self._access.arun(partial(_workers, stopped))
 
 
 @reads
-def _workers(stopped: bool) -> Steps[list[WorkerInfo]]:
+def _workers(stopped: bool) -> Steps[Listing[WorkerInfo]]:
     now = (yield from next_due()).now
     found: list[WorkerInfo] = []
-    for record in (yield from list_workers()):
+    unreadable: list[UnreadableRow] = []
+    for record in (yield from list_workers(unreadable)):
         if stopped or record.stopped_at is None:
             latest = yield from states(record.worker_id, limit=1)
             found.append(_info(record, latest[0] if latest else None, now))
-    return found
+    return Listing(found, unreadable)
 
 
 def _info(record: WorkerRecord, latest: WorkerState | None, now: int) -> WorkerInfo:

@@ -41,6 +41,7 @@ class ErrorCode(StrEnum):
     RESULT_TOO_LARGE = "RESULT_TOO_LARGE"
     RESULT_INVALID = "RESULT_INVALID"
     AT_MOST_ONCE = "AT_MOST_ONCE"
+    INVALID_ROW = "INVALID_ROW"
 
     RESULT_UNREADABLE = "RESULT_UNREADABLE"
 
@@ -80,6 +81,7 @@ _MEANINGS: dict[ErrorFamily, dict[ErrorCode, str]] = {
         ErrorCode.RESULT_TOO_LARGE: "the result is larger than the limit",
         ErrorCode.RESULT_INVALID: "the code returned something its return annotation excludes",
         ErrorCode.AT_MOST_ONCE: "an `at_most_once` task asked to be started again",
+        ErrorCode.INVALID_ROW: "the stored row cannot be read: damaged, or written by hand",
     },
     ErrorFamily.RETRIEVAL: {
         ErrorCode.RESULT_UNREADABLE: "the stored result is not of the task's return type",

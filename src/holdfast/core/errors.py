@@ -18,6 +18,7 @@
     │   ├── TaskStalled
     │   └── TaskDropped
     └── StoreError              the database refused or could not answer
+        ├── UnreadableRow       a row in it is none of ours
         ├── StoreUnavailable    try again; the only retryable error
         └── SchemaMismatch      the database belongs to other code
 
@@ -34,6 +35,7 @@ from uuid import UUID
 
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
+from holdfast.core.text import one_line
 
 __all__ = [
     "ClaimLost",
@@ -54,6 +56,7 @@ __all__ = [
     "TaskStalled",
     "UniqueConflict",
     "UnknownTask",
+    "UnreadableRow",
     "UpstreamEnded",
     "WaitTimeout",
 ]
@@ -339,6 +342,24 @@ class TaskDropped(TaskNotCompleted):
 
 class StoreError(HoldfastError):
     """The database refused, or something in it is not as it must be."""
+
+
+class UnreadableRow(StoreError):
+    """A row was written by hand, by other code, or damaged: it is none that we could have written.
+
+    `table` and `key` name it (the key as it stands in the database), `column` says where it is
+    wrong. It is set aside with the code INVALID_ROW, and stops nothing else.
+    """
+
+    def __init__(self, table: str, key: object, column: str, reason: str) -> None:
+        self.table = table
+        self.key = one_line(str(key), 100)
+        self.column = column
+        self.reason = reason
+        super().__init__(
+            f"row {self.key} of {table} cannot be read: {column} {reason}; correct or delete it "
+            f"(a task's: `holdfast tasks delete --unreadable {self.key}`)"
+        )
 
 
 class StoreUnavailable(StoreError):

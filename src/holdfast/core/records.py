@@ -124,12 +124,20 @@ class Position(NamedTuple):
 HEAD = Position()
 
 
+class Refused(NamedTuple):
+    """A claimed task whose row cannot be read, so that nobody can run it."""
+
+    key: bytes | int
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """The tasks of one claim, in queue order, under one token."""
 
     token: bytes
     tasks: Sequence[ClaimedTask]
+    refused: Sequence[Refused] = ()
 
     @property
     def last(self) -> Position | None:

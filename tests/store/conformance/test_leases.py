@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from uuid import UUID
 
 import pytest
 
@@ -229,7 +230,7 @@ def test_a_task_whose_decision_raises_is_set_aside_and_stops_nobody(
     with caplog.at_level(logging.ERROR, logger="holdfast.store"):
         first = lab.run(leases.recover(decide_or_fail))
     assert first == Recovery(claim.token, WORKER, released=0, recovered=2, left=1)
-    assert bad.id.hex() in caplog.text
+    assert str(UUID(bytes=bad.id)) in caplog.text
     assert leased(lab) == {claim.token: {bad.key}, other.token: {other.tasks[0].key}}
     assert lab.status(bad.id) is TaskStatus.RUNNING
 

@@ -71,10 +71,10 @@ def test_errors_come_back_whatever_is_in_them(lab: Lab, value: str) -> None:
 
 def test_what_the_codec_makes_is_what_is_stored(lab: Lab) -> None:
     text = encode_value({"ü": [1, 2.5, None, True, "\x00"], "x": {"y": "😀"}})
-    task = lab.running(args=text)
+    task = lab.running(args=f"[{text}]")
     lab.complete(task, text)
     record = lab.task(task.id)
-    assert record.args == record.result == text
+    assert (record.args, record.result) == (f"[{text}]", text)
 
 
 def test_a_batch_of_many_different_results(lab: Lab) -> None:

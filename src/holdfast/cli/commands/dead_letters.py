@@ -40,10 +40,10 @@ def dead_letters() -> None:
 def list_(session: Session, where: Where, limit: int, after: str | None) -> None:
     """List dead letters, the newest first."""
     start = None if after is None else session.task_id(after)
-    found, rest = listed(session, replace(where, dead=True), limit=limit, after=start)
+    page = listed(session, replace(where, dead=True), limit=limit, after=start)
     place = session.place.described
-    show_tasks(session.screen, found, rest, session.now(), place=place, dead=True)
-    if not found and rest is None:
+    show_tasks(session.screen, page, session.now(), place=place, dead=True)
+    if not page.tasks and page.next is None:
         suggest_name(session, where)
 
 

@@ -11,7 +11,7 @@ import click
 
 from holdfast.cli.render import json_document
 from holdfast.cli.render.table import Cell, Column, Table
-from holdfast.cli.render.task_list import moment_cell
+from holdfast.cli.render.task_list import moment_cell, show_unreadable, unreadable_document
 from holdfast.cli.session import Refused, Session, operates
 from holdfast.client.control import COUNT_CAP
 
@@ -34,9 +34,11 @@ def queues() -> None:
 @operates()
 def list_(session: Session) -> None:
     """List the queues in which something waits or is scheduled, and those that were ever paused."""
-    found = sorted(session.control.queues.list(), key=lambda queue: queue.name)
+    listing = session.control.queues.list()
+    found = sorted(listing, key=lambda queue: queue.name)
     if session.screen.as_json:
-        session.screen.document({"queues": [json_document.as_dict(queue) for queue in found]})
+        queues = [json_document.as_dict(queue) for queue in found]
+        session.screen.document({"queues": queues, **unreadable_document(listing.unreadable)})
         return
     now = session.now()
     rows = [
@@ -52,6 +54,7 @@ def list_(session: Session) -> None:
     ]
     if rows or not session.screen.is_terminal:
         session.screen.table(Table(_COLUMNS, rows))
+    show_unreadable(session.screen, listing.unreadable)
     if not rows:
         place = session.place.described
         session.screen.remark(f"nothing waits in any queue, and none is paused ({place})")

@@ -66,16 +66,15 @@ def tasks() -> None:
 def list_(session: Session, where: Where, limit: int, after: str | None) -> None:
     """List tasks, the newest first."""
     start = None if after is None else session.task_id(after)
-    found, rest = listed(session, where, limit=limit, after=start)
+    page = listed(session, where, limit=limit, after=start)
     show_tasks(
         session.screen,
-        found,
-        rest,
+        page,
         session.now(),
         place=session.place.described,
-        failed=last_failures(session, found),
+        failed=last_failures(session, page.tasks),
     )
-    if not found and rest is None:
+    if not page.tasks and page.next is None:
         suggest_name(session, where)
 
 
@@ -230,9 +229,21 @@ def reschedule(
 
 @tasks.command()
 @selects()
+@click.option(
+    "--unreadable",
+    "keys",
+    metavar="KEY",
+    multiple=True,
+    help="Instead: the row with this key, as lists name it, whatever its status.",
+)
 @operates()
-def delete(session: Session, selection: Selection) -> None:
+def delete(session: Session, selection: Selection, keys: tuple[str, ...]) -> None:
     """Delete tasks that have ended, with their attempts and logs."""
+    if keys:
+        if selection.ids or selection.everything or not selection.where.is_empty:
+            raise click.UsageError("give ids or filters, or --unreadable, not both")
+        bulk_action.delete_unreadable(session, keys)
+        return
     found = selection.resolve(session, "delete", bulk_action.DELETABLE)
     bulk_action.perform(session, bulk_action.delete, found)
 

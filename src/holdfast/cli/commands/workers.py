@@ -10,7 +10,7 @@ import click
 
 from holdfast.cli.render import json_document
 from holdfast.cli.render.table import Cell, Column, Table, Value
-from holdfast.cli.render.task_list import moment_cell
+from holdfast.cli.render.task_list import moment_cell, show_unreadable, unreadable_document
 from holdfast.cli.session import Session, operates
 from holdfast.client.worker_control import WorkerInfo
 
@@ -47,11 +47,13 @@ def list_(session: Session, everything: bool) -> None:
     """
     found = session.control.workers.list(stopped=everything)
     if session.screen.as_json:
-        session.screen.document({"workers": [_document(worker) for worker in found]})
+        workers = [_document(worker) for worker in found]
+        session.screen.document({"workers": workers, **unreadable_document(found.unreadable)})
         return
     now = session.now()
     if found or not session.screen.is_terminal:
         session.screen.table(Table(_COLUMNS, [_row(worker, now) for worker in found]))
+    show_unreadable(session.screen, found.unreadable)
     if not found:
         session.screen.remark(f"no worker is running on this database ({session.place.described})")
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from holdfast.cli.render import json_document, times
 from holdfast.cli.render.screen import Screen
 from holdfast.cli.render.table import Cell, Column, Table
+from holdfast.client.control import TaskPage
 from holdfast.client.info import Attempt, Progress, TaskInfo
+from holdfast.core.errors import UnreadableRow
 from holdfast.core.identity import short_id
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
@@ -57,8 +59,7 @@ _DEAD: Final = (
 
 def show_tasks(
     screen: Screen,
-    tasks: Sequence[TaskInfo],
-    rest: UUID | None,
+    page: TaskPage,
     now: datetime,
     *,
     place: str,
@@ -70,21 +71,46 @@ def show_tasks(
     `place`: where they were looked for, for whoever expected some. `failed`: the last failure of
     those that have not ended, and were tried. `dead`: all of them are dead letters.
     """
+    tasks, rest = page.tasks, page.next
     if screen.as_json:
-        screen.document({"tasks": [json_document.as_dict(info) for info in tasks], "next": rest})
+        screen.document(
+            {
+                "tasks": [json_document.as_dict(info) for info in tasks],
+                "next": rest,
+                **unreadable_document(page.unreadable),
+            }
+        )
         return
     if tasks or not screen.is_terminal:
         rows = [_row(info, (failed or {}).get(info.id), now) for info in tasks]
         screen.table(Table(_DEAD if dead else _COLUMNS, rows))
+    show_unreadable(screen, page.unreadable)
     if rest is not None:
         screen.remark(f"there may be more: --after {rest}")
-    elif not tasks:
+    elif not tasks and not page.unreadable:
         screen.remark(f"no task fits ({place})")
 
 
 def id_cell(task: UUID) -> Cell:
     """An id, short at a terminal, whole in a pipe."""
     return Cell(short_id(task.bytes), piped=str(task))
+
+
+def show_unreadable(screen: Screen, unreadable: Sequence[UnreadableRow]) -> None:
+    """A line for each row that cannot be read, and what to do about them."""
+    for row in unreadable:
+        screen.line(f"unreadable  row {row.key} of {row.table}: {row.column} {row.reason}")
+    if any(row.table == "holdfast_tasks" for row in unreadable):
+        screen.remark("to be rid of such rows: holdfast tasks delete --unreadable KEY")
+
+
+def unreadable_document(unreadable: Sequence[UnreadableRow]) -> dict[str, Any]:
+    """The same in JSON; nothing if there is none."""
+    rows = [
+        {"table": row.table, "key": row.key, "column": row.column, "reason": row.reason}
+        for row in unreadable
+    ]
+    return {"unreadable": rows} if rows else {}
 
 
 def status_cell(status: TaskStatus) -> Cell:

@@ -1,16 +1,31 @@
 """One loop contract for every duty of the supervisor.
 
 A duty has `tick()`, which does what is due and returns the seconds until it wants to be
-called again; tests call it directly. A `Loop` is the thread that does so. A tick that
-raises is a bug in Holdfast: the loop reports it, and the supervisor ends the worker, whose
-leases then do their work. Nothing is worse than a worker that lives with a dead thread.
+called again; tests call it directly. A `Loop` is the thread that does so.
+
+A tick that raises has met something that nobody thought of, for example in a row that was written
+by hand. It is logged, and the duty goes on after a pause that grows: one row must not end a worker,
+and with it every worker that is started in its place. Only a duty that fails for a whole minute, or
+with something that no retry cures, ends the worker, whose leases then do their work: nothing is
+worse than a worker that lives with a dead thread.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
+from time import monotonic
 from typing import Protocol
+
+log = logging.getLogger("holdfast.worker")
+
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0
+_PATIENCE = 60.0
+"""Seconds for which a duty may fail, each time it is tried, before the worker ends."""
+_SAY_EVERY = 10.0
+_CURED_BY_NOTHING = (MemoryError, RecursionError)
 
 
 class Duty(Protocol):
@@ -32,6 +47,9 @@ class Loop:
         self._failed = failed
         self._wake = threading.Event()
         self._stopping = False
+        self._failing_since: float | None = None
+        self._failures = 0
+        self._say_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"holdfast-{duty.name}", daemon=True)
 
     def start(self) -> None:
@@ -54,9 +72,32 @@ class Loop:
     def _run(self) -> None:
         try:
             while not self._stopping:
-                wait = self._duty.tick()
+                wait = self._tick()
                 if wait > 0 and not self._stopping:
                     self._wake.wait(wait)
                 self._wake.clear()
         except BaseException as error:  # noqa: BLE001 - whatever it is, the worker must end
             self._failed(self._duty.name, error)
+
+    def _tick(self) -> float:
+        try:
+            wait = self._duty.tick()
+        except _CURED_BY_NOTHING:
+            raise
+        except Exception as error:  # noqa: BLE001 - what nobody thought of must not end the worker
+            return self._survived(error)
+        self._failing_since, self._failures = None, 0
+        return wait
+
+    def _survived(self, error: Exception) -> float:
+        """A tick raised: how long to wait before the next one."""
+        now = monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        self._failures += 1
+        if now - self._failing_since > _PATIENCE:
+            raise error
+        if now >= self._say_at:
+            self._say_at = now + _SAY_EVERY
+            log.error("%s failed and goes on: %s", self._duty.name, error, exc_info=error)
+        return float(min(_FIRST_PAUSE * 2 ** min(self._failures, 10), _LONGEST_PAUSE))

@@ -11,7 +11,7 @@ and lets every duty run in a thread of its own.
     hint_listener    hints                   janitor      retention
     evidence         output, progress        dropper      what nobody knows, if that is wanted
 
-A duty that raises ends the worker: its leases run out, and other workers take over.
+A duty that keeps raising ends the worker: its leases run out, and other workers take over.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import sources
+from holdfast.runtime.supervisor.state.refused_rows import RefusedRows
 from holdfast.runtime.supervisor.status_report import report
 from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
@@ -150,6 +151,7 @@ class Supervisor:
         )
         self._message_loop.templates = self._template_keeper
         self._time_limits = TimeLimits(self.ledger, self._pool)
+        aside = RefusedRows()
         self._claimer = Claimer(
             store,
             self.ledger,
@@ -157,6 +159,7 @@ class Supervisor:
             self._outage,
             worker_id=self.worker_id,
             hostname=hostname,
+            aside=aside,
         )
         self._reporter = Reporter(
             store,
@@ -179,6 +182,7 @@ class Supervisor:
             promoted=lambda: self._claimer.rung(frozenset()),
             told_time=self.ledger.learn_time,
             task_log=task_log,
+            aside=aside,
         )
         self._maintenance = Loop(maintenance, self._failed)
         lease_keeper = LeaseKeeper(store, self.ledger, self._outage, stop_code=self._lost)

@@ -45,7 +45,7 @@ from holdfast.store.op import (
 )
 from holdfast.store.postgres import arrays
 from holdfast.store.postgres.arrays import BinaryArray, Encoder
-from holdfast.store.postgres.hints import channel_name
+from holdfast.store.postgres.hints import channel_name, short
 from holdfast.store.postgres.value_adapters import Jsonb
 
 _PLACEHOLDER = re.compile(r"%%|%\(([a-z_]+)\)s")
@@ -201,7 +201,7 @@ class Binder:
             template = self._templates[asked.name] = _Template(self._text(asked.name))
         values = _values(asked)
         if asked.hint is not None:
-            heard = asked.hint.queues if payloads is None else payloads
+            heard = short(asked.hint.queues) if payloads is None else payloads
             values["hint_channel"] = channel_name(asked.hint.channel, self._schema)
             if heard:
                 values["hint_payloads"] = arrays.texts(heard)

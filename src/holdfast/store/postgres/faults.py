@@ -30,6 +30,7 @@ from holdfast.core.errors import (
     StoreUnavailable,
 )
 from holdfast.core.redaction import redact
+from holdfast.store.row_refused import RowRefused
 
 _CONFLICTS = frozenset({"40001", "40P01"})
 _LOCKED = "55P03"
@@ -43,6 +44,8 @@ _ENDED_IDLE = frozenset({"25P03", "57P05"})
 _ABSENT = frozenset({"42P01", "42703", "3F000"})
 _SHARED_SESSION = frozenset({"26000", "42P05", "08P01"})
 _QUOTES_VALUES = ("22", "23")
+_ROW_CLASSES = ("22", "23", "54")
+"""Values out of range, constraints, limits such as that of an index entry."""
 
 _REFUSED_WORDS = ("Connection refused", "No such file or directory", "FATAL:")
 _MISCONFIGURED = re.compile(
@@ -172,6 +175,8 @@ def _refused(state: str, message: str) -> HoldfastError:
             f"{message}; a transaction pooler seems to stand in between: set pooler=True",
             option="pooler",
         )
+    if state.startswith(_ROW_CLASSES):
+        return RowRefused(message)
     if state.startswith("28"):
         return ConfigError(message, option="url")
     if state == "42501":

@@ -29,6 +29,8 @@ LINGER_S = 1.0
 PARTING_S = 2.0
 """How long closing waits for the last hints."""
 _LONGEST_NAME = 63
+_LONGEST_PAYLOAD = 1_999
+"""Characters, of up to four bytes each."""
 _REMEMBERED = 1024
 
 Note: TypeAlias = tuple[str, str]
@@ -44,6 +46,17 @@ def channel_name(channel: Channel, schema: str | None) -> str:
         return name
     digest = hashlib.sha256(schema.encode()).hexdigest()[:16]
     return f"{schema[:30]}_{digest}.{channel.value}"
+
+
+def short(payloads: Sequence[str]) -> Sequence[str]:
+    """Payloads that NOTIFY takes: one that is too long becomes "look everywhere".
+
+    The server refuses 8,000 bytes and more, and with them the transaction. No queue that we
+    made has so long a name.
+    """
+    if all(len(payload) <= _LONGEST_PAYLOAD for payload in payloads):
+        return payloads
+    return [payload if len(payload) <= _LONGEST_PAYLOAD else "" for payload in payloads]
 
 
 class Limiter:
@@ -74,6 +87,7 @@ class Limiter:
 
     def due(self, channel: Channel, payloads: Sequence[str]) -> list[str]:
         """Those payloads that the coming commit should carry."""
+        payloads = short(payloads)
         name = self._names[channel]
         now = monotonic()
         with self._lock:
@@ -85,6 +99,7 @@ class Limiter:
 
     def owe(self, channel: Channel, payloads: Sequence[str]) -> None:
         """Send these when their window has ended, which may be now."""
+        payloads = short(payloads)
         name = self._names[channel]
         with self._lock:
             if self._closed:

@@ -8,12 +8,14 @@
 -- here knows, and dead index entries under someone's open snapshot, cost a bounded amount. Each
 -- candidate is locked by its key as it is needed: no more rows are locked than are claimed. (It
 -- says `status`, not `ready`: the partial index on `ready` would be read from end to end for each.)
+-- What is too long to be handed out is answered empty, which nothing that was sent is; the caller
+-- ends such a task. (Its length is known without reading it.)
 -- A task that was sent by name, without its definition, is given the rules of whoever claims it.
 -- Differs from SQLite: row locks, and the lease row is written by the same statement.
 WITH picked AS MATERIALIZED (
     SELECT locked.id
     FROM (
-        SELECT task.id, task.task_name, task.version, task.good_until
+        SELECT task.id, task.task_name, task.version, task.good_until, task.attempt
         FROM holdfast_tasks AS task
         WHERE task.queue_name = :queue_name
             AND task.ready
@@ -32,6 +34,8 @@ WITH picked AS MATERIALIZED (
     ) AS locked
     WHERE examined.task_name || '@' || examined.version = ANY (:known::text[])
         AND (examined.good_until IS NULL OR examined.good_until > :now)
+        AND examined.attempt <= :most_starts::int
+        AND examined.id <> ALL (:aside::uuid[])
         AND NOT EXISTS (
             SELECT FROM holdfast_queues AS queue
             WHERE queue.queue_name = :queue_name AND queue.paused_at IS NOT NULL
@@ -78,10 +82,17 @@ WITH picked AS MATERIALIZED (
     WHERE task.id = ANY (ARRAY(SELECT id FROM picked))
     RETURNING
         task.id AS key, task.id, task.task_name, task.version, task.queue_name, task.priority,
-        task.enqueued_at, task.args, task.kwargs, task.task_options,
+        task.enqueued_at,
+        CASE WHEN octet_length(task.args) <= :longest::int THEN task.args ELSE '' END,
+        CASE WHEN octet_length(task.kwargs) <= :longest::int THEN task.kwargs ELSE '' END,
+        CASE
+            WHEN octet_length(task.task_options) > :longest::int THEN ''
+            ELSE task.task_options
+        END,
         task.attempt - CASE WHEN :begins::boolean THEN 1 ELSE 0 END AS attempt,
         task.retry_count, task.max_retries, task.crash_count, task.good_until,
-        task.parent_id, task.root_id, task.workflow_id, task.trace_context
+        task.parent_id, task.root_id, task.workflow_id,
+        CASE WHEN octet_length(task.trace_context) <= :longest::int THEN task.trace_context END
 ), leased AS (
     INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)
     SELECT

@@ -3,13 +3,15 @@
 -- Differs from PostgreSQL: one writer at a time, so nothing is locked or skipped; the lease row is
 -- written first and the tasks follow from it; they come back in one JSON text, because each row that
 -- is fetched has to wait for the interpreter's lock. (None do if the UPDATE, the last change, found
--- none: the token was used before.) At most 1,000 entries are examined.
+-- none: the token was used before.) As bytes: in a text, one value that is not UTF-8 would make
+-- the library refuse all. What is too long to be handed out is emptied, because a row that is
+-- written here is written whole. At most 1,000 entries are examined.
 INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)
 SELECT :token, :worker_id, :now + :lease_us, json_group_array(seq)
 FROM (
     SELECT seq
     FROM (
-        SELECT seq, task_name, version, good_until
+        SELECT seq, task_name, version, good_until, attempt
         FROM holdfast_tasks
         WHERE queue_name = :queue_name
             AND ready
@@ -19,6 +21,8 @@ FROM (
     )
     WHERE task_name || '@' || version IN (SELECT value FROM json_each(:known))
         AND (good_until IS NULL OR good_until > :now)
+        AND attempt <= :most_starts
+        AND seq NOT IN (SELECT value FROM json_each(:aside))
         AND NOT EXISTS (
             SELECT 1 FROM holdfast_queues AS queue
             WHERE queue.queue_name = :queue_name AND queue.paused_at IS NOT NULL
@@ -38,7 +42,11 @@ SET status = iif(:begins, 'RUNNING', 'CLAIMED'), ready = 0, claim_token = :token
     worker_hostname = iif(:begins, :hostname, worker_hostname),
     worker_pid = iif(:begins, :pid, worker_pid),
     worker_process_name = iif(:begins, :process_name, worker_process_name),
+    args = CASE WHEN octet_length(args) <= :longest THEN args ELSE '' END,
+    kwargs = CASE WHEN octet_length(kwargs) <= :longest THEN kwargs ELSE '' END,
+    trace_context = CASE WHEN octet_length(trace_context) <= :longest THEN trace_context END,
     task_options = CASE
+        WHEN octet_length(task_options) > :longest THEN ''
         WHEN task_options = :by_name
         THEN json_extract(:policies, '$."' || task_name || '@' || version || '"[0]')
         ELSE task_options
@@ -53,12 +61,14 @@ WHERE seq IN (
     FROM holdfast_leases AS lease, json_each(lease.task_ids) AS task
     WHERE lease.token = :token
 ) AND ready;
-SELECT json_group_array(
-    json_array(
-        seq, id, task_name, version, queue_name, priority, enqueued_at, args, kwargs,
-        task_options, attempt - :begins, retry_count, max_retries, crash_count, good_until,
-        parent_id, root_id, workflow_id, trace_context
-    )
+SELECT CAST(
+    json_group_array(
+        json_array(
+            seq, id, task_name, version, queue_name, priority, enqueued_at, args, kwargs,
+            task_options, attempt - :begins, retry_count, max_retries, crash_count, good_until,
+            parent_id, root_id, workflow_id, trace_context
+        )
+    ) AS BLOB
 )
 FROM holdfast_tasks
 WHERE changes() > 0 AND seq IN (

@@ -1,7 +1,7 @@
 -- complete: RUNNING → COMPLETED, with its attempt row. Fenced by each task's own token.
 -- Differs from SQLite: the batch is a jsonb map {id: [token, pid, result, peak memory, cpu time]}
 -- (a result is JSON text carried as a string, so it survives exactly), and the attempt rows are
--- written by the same statement. It never touches leases: that would deadlock with the reaper.
+-- written by the same statement (over one that is there already, which is none of ours). It never touches leases: that would deadlock with the reaper.
 WITH ended AS (
     UPDATE holdfast_tasks AS task
     SET status = 'COMPLETED',
@@ -25,10 +25,20 @@ WITH ended AS (
         worker_id, worker_hostname, worker_pid, worker_process_name, peak_memory_kb, cpu_time_us
     )
     SELECT
-        id, attempt, 'COMPLETED', false, (change ->> 0)::uuid, started_at, finished_at, finished_at,
+        id, attempt, 'COMPLETED', false, (change ->> 0)::uuid, coalesce(started_at, finished_at),
+        finished_at, finished_at,
         claimed_by_worker_id, worker_hostname, (change ->> 1)::int, worker_process_name,
         (change ->> 3)::bigint, (change ->> 4)::bigint
     FROM ended
+    ON CONFLICT (task_id, attempt) DO UPDATE
+    SET outcome = excluded.outcome, will_retry = excluded.will_retry,
+        claim_token = excluded.claim_token, started_at = excluded.started_at,
+        finished_at = excluded.finished_at, created_at = excluded.created_at,
+        error_code = NULL, error_message = NULL, failed_reason = NULL, error = NULL,
+        worker_id = excluded.worker_id, worker_hostname = excluded.worker_hostname,
+        worker_pid = excluded.worker_pid, worker_process_name = excluded.worker_process_name,
+        exit_code = NULL, exit_signal = NULL,
+        peak_memory_kb = excluded.peak_memory_kb, cpu_time_us = excluded.cpu_time_us
 )
 SELECT
     id AS key, id, attempt, workflow_id,

@@ -29,7 +29,7 @@ UNION ALL
 SELECT 'SCHEDULED', count(*) FROM due
 UNION ALL
 SELECT status, count(*) FROM holdfast_tasks
-WHERE seq IN (SELECT task.value FROM holdfast_leases AS lease, json_each(lease.task_ids) AS task)
+WHERE seq IN (SELECT task.value FROM holdfast_leases AS lease, json_each(iif(json_valid(lease.task_ids), lease.task_ids, '[]')) AS task)
     AND status IN ('CLAIMED', 'RUNNING')
     AND queue_name = ifnull(:queue_name, queue_name)
 GROUP BY status

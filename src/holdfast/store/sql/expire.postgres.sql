@@ -6,7 +6,7 @@ SET status = 'EXPIRED', ready = false, due_at = NULL, expire_at = NULL, finished
     updated_at = :now
 WHERE id = ANY (ARRAY(
         SELECT id FROM holdfast_tasks
-        WHERE expire_at <= :now
+        WHERE expire_at <= :now AND id <> ALL (:aside::uuid[])
         ORDER BY expire_at
         LIMIT :batch::int
         FOR UPDATE SKIP LOCKED

@@ -5,7 +5,10 @@ SET status = 'EXPIRED', ready = 0, due_at = NULL, expire_at = NULL, finished_at 
     result = :error, error_code = 'TASK_EXPIRED', failed_reason = :reason, unique_slot = NULL,
     updated_at = :now
 WHERE seq IN (
-        SELECT seq FROM holdfast_tasks WHERE expire_at <= :now ORDER BY expire_at LIMIT :batch
+        SELECT seq FROM holdfast_tasks
+        WHERE expire_at <= :now AND seq NOT IN (SELECT value FROM json_each(:aside))
+        ORDER BY expire_at
+        LIMIT :batch
     )
     AND status IN ('WAITING', 'SCHEDULED', 'PENDING')
 RETURNING id, status, workflow_id;

@@ -19,7 +19,7 @@ WITH candidates AS MATERIALIZED (
         AND task.queue_name = coalesce(:queue_name::text, task.queue_name)
         AND task.task_name = coalesce(:task_name::text, task.task_name)
         AND (:worker_id::text IS NULL OR task.claimed_by_worker_id = :worker_id::text)
-        AND (:tag::text IS NULL OR task.tags::jsonb ? :tag::text)
+        AND (:tag::text IS NULL OR position(:tag::text IN task.tags) > 0)
         AND (:dead::bool IS NULL OR coalesce(task.dead, false) = :dead::bool)
         AND (:created_from::timestamptz IS NULL OR task.created_at >= :created_from::timestamptz)
         AND (:created_until::timestamptz IS NULL OR task.created_at < :created_until::timestamptz)

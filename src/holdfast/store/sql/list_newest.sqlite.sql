@@ -14,33 +14,34 @@ WITH candidates AS MATERIALIZED (
         WHERE substr(id, 15, 1) <> '7' AND (created_at, id) < (:before_at, :before_own)
         ORDER BY created_at DESC, id DESC LIMIT :scan)
 ), fitting AS (
-    SELECT task.id, task.created_at, substr(task.id, 15, 1) <> '7' AS own
+    SELECT task.id, task.seq, task.created_at, substr(task.id, 15, 1) <> '7' AS own
     FROM holdfast_tasks AS task
     WHERE task.id IN (SELECT id FROM candidates)
         AND (:any_status OR task.status IN (SELECT value FROM json_each(:statuses)))
         AND task.queue_name = ifnull(:queue_name, task.queue_name)
         AND task.task_name = ifnull(:task_name, task.task_name)
         AND (:worker_id IS NULL OR task.claimed_by_worker_id = :worker_id)
-        AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(task.tags)))
+        AND (:tag IS NULL OR instr(task.tags, :tag) > 0)
         AND (:dead IS NULL OR ifnull(task.dead, 0) = :dead)
         AND (:created_from IS NULL OR task.created_at >= :created_from)
         AND (:created_until IS NULL OR task.created_at < :created_until)
 ), found AS (
     SELECT
-        id, created_at, own,
+        id, seq, created_at, own,
         row_number() OVER (
             PARTITION BY own ORDER BY CASE WHEN own THEN created_at END DESC, id DESC
         ) AS place
     FROM fitting
 )
-SELECT id, created_at, own, 0 AS examined FROM found WHERE place <= :limit
+SELECT id, created_at, own, 0 AS examined, seq AS key FROM found WHERE place <= :limit
 UNION ALL
 SELECT * FROM (
-    SELECT id, created_at, own, 1 FROM candidates
+    SELECT id, created_at, own, 1, NULL FROM candidates
     WHERE NOT own AND (SELECT count(*) FROM candidates WHERE NOT own) >= :scan
     ORDER BY id LIMIT 1)
 UNION ALL
 SELECT * FROM (
-    SELECT id, created_at, own, 1 FROM candidates
-    WHERE own AND (SELECT count(*) FROM candidates WHERE own) >= :scan
+    SELECT id, created_at, own, 1, NULL FROM candidates
+    WHERE id GLOB '????????-????-????-????-????????????'
+        AND own AND (SELECT count(*) FROM candidates WHERE own) >= :scan
     ORDER BY created_at, id LIMIT 1);

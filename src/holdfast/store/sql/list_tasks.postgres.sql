@@ -55,14 +55,14 @@ WITH candidates AS MATERIALIZED (
         AND (:worker_id::text IS NULL OR task.claimed_by_worker_id = :worker_id::text)
         AND (:error_code::text IS NULL OR task.error_code = :error_code::text)
         AND (:workflow_id::uuid IS NULL OR task.workflow_id = :workflow_id::uuid)
-        AND (:tag::text IS NULL OR task.tags::jsonb ? :tag::text)
+        AND (:tag::text IS NULL OR position(:tag::text IN task.tags) > 0)
         AND (:dead::bool IS NULL OR coalesce(task.dead, false) = :dead::bool)
         AND (:created_from::timestamptz IS NULL OR task.created_at >= :created_from::timestamptz)
         AND (:created_until::timestamptz IS NULL OR task.created_at < :created_until::timestamptz)
     ORDER BY task.id DESC
     LIMIT :limit::int
 )
-SELECT id, false AS examined FROM found
+SELECT id, false AS examined, id AS key FROM found
 UNION ALL
-(SELECT id, true FROM candidates
+(SELECT id, true, NULL FROM candidates
  WHERE (SELECT count(*) FROM candidates) >= :scan::int ORDER BY id LIMIT 1);

@@ -5,7 +5,7 @@ WITH promoted AS (
     SET status = 'PENDING', ready = true, due_at = NULL, updated_at = :now
     WHERE id = ANY (ARRAY(
             SELECT id FROM holdfast_tasks
-            WHERE due_at <= :now
+            WHERE due_at <= :now AND id <> ALL (:aside::uuid[])
             ORDER BY due_at
             LIMIT :batch::int
             FOR UPDATE SKIP LOCKED

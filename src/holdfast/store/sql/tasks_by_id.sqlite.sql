@@ -1,8 +1,11 @@
--- Every column of these tasks, and what they said about themselves.
+-- Every column of these tasks (but for arguments that no claim would hand out either), and what
+-- they said about themselves.
 -- Differs from PostgreSQL in how a batch is bound.
 SELECT
-    task.id, task.task_name, task.version, task.queue_name, task.priority, task.status, task.args,
-    task.kwargs, task.task_options, task.tags, task.enqueue_sha, task.sent_at, task.created_at,
+    task.id, task.task_name, task.version, task.queue_name, task.priority, task.status,
+    CASE WHEN octet_length(task.args) <= 67108864 THEN task.args ELSE '' END AS args,
+    CASE WHEN octet_length(task.kwargs) <= 67108864 THEN task.kwargs ELSE '' END AS kwargs,
+    task.task_options, task.tags, task.enqueue_sha, task.sent_at, task.created_at,
     max(task.updated_at, ifnull(note.updated_at, task.updated_at)) AS updated_at,
     task.enqueued_at, task.run_at, task.due_at, task.good_until, task.good_for_us, task.expire_at,
     task.claim_token, task.claimed_at, task.claimed_by_worker_id, task.started_at,
@@ -14,7 +17,7 @@ SELECT
     task.failed_reason, task.dead, note.progress, note.stage, note.stage_meta, note.output,
     task.unique_key, task.unique_slot, task.concurrency_key, task.workflow_id, task.deps_needed,
     task.deps_open, task.parent_id, task.root_id, task.schedule_name, task.schedule_tick,
-    task.trace_context
+    task.trace_context, task.seq AS key
 FROM holdfast_tasks AS task
 LEFT JOIN holdfast_task_notes AS note ON note.task_seq = task.seq
 WHERE task.id IN (SELECT value FROM json_each(:ids));

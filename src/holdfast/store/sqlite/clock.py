@@ -19,12 +19,15 @@ from holdfast.store.sqlite.drivers.driver import Connection
 
 _SECOND = 1_000_000
 _WORTH_A_WARNING = 60 * _SECOND
+_FARTHEST = 100 * 366 * 86_400 * _SECOND
 _log = logging.getLogger("holdfast.store.sqlite")
 
 _EXISTS = "SELECT 1 FROM sqlite_schema WHERE name = 'holdfast_meta' AND type = 'table'"
 _STORE = """
     INSERT INTO holdfast_meta (name, at) VALUES ('clock', ?1)
-    ON CONFLICT (name) DO UPDATE SET at = max(coalesce(at, 0), excluded.at)
+    ON CONFLICT (name) DO UPDATE SET at = CASE
+        WHEN at BETWEEN excluded.at AND excluded.at + ?2 THEN at ELSE excluded.at
+    END
     RETURNING at
 """
 _READ = "SELECT at FROM holdfast_meta WHERE name = 'clock'"
@@ -75,7 +78,7 @@ class Clock:
         Only then: a worker that asks for tasks and finds none must not write to the disk.
         """
         if now - self._stored >= _SECOND and self._has_place:
-            ((self._stored,),) = connection.execute(_STORE, (now,))
+            ((self._stored,),) = connection.execute(_STORE, (now, _FARTHEST))
 
     def recall(self, connection: Connection) -> None:
         """Learn the time that others have stored."""
@@ -83,10 +86,26 @@ class Clock:
         self._has_place = bool(connection.execute(_EXISTS))
         if self._has_place:
             for (stored,) in connection.execute(_READ):
-                self._stored = stored or 0
+                self._stored = self._believable(stored or 0)
                 with self._mutex:
                     self._latest = max(self._latest, self._stored)
                 self._warn()
+
+    def _believable(self, stored: int) -> int:
+        """A time that some machine's clock has shown; one further ahead was written by hand.
+
+        It is not followed, or time would stand still for years, and it is written over.
+        """
+        if stored - self._machine() <= _FARTHEST:
+            return stored
+        if not self._warned:
+            self._warned = True
+            _log.error(
+                "the time stored in the database (%d µs) is a century ahead of the machine's "
+                "clock: it is not believed, and is replaced",
+                stored,
+            )
+        return 0
 
     def before_fork(self) -> None:
         """Nothing to close."""

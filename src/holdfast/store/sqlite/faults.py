@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.store.row_refused import RowRefused
 
 MEMORY = ":memory:"
 
@@ -36,7 +37,7 @@ _BUSY = frozenset({BUSY, LOCKED, PROTOCOL})
 _BROKEN = frozenset({IOERR, CORRUPT, CANTOPEN, NOTADB, READONLY})
 
 
-class ConstraintViolated(StoreError):
+class ConstraintViolated(RowRefused):
     """A row was refused by a constraint; `constraint` is SQLite's text for it."""
 
     def __init__(self, message: str, constraint: str) -> None:
@@ -99,7 +100,7 @@ def translate(code: int, text: str, path: str, *, committing: bool = False) -> S
             f"with {path}-wal, and run `sqlite3 {path} .recover` on the copy"
         )
     if primary == TOOBIG:
-        return StoreError(f"{path}: a value is larger than SQLite can store ({text})")
+        return RowRefused(f"{path}: a value is larger than SQLite can store ({text})")
     return StoreError(f"{path}: {text}")
 
 

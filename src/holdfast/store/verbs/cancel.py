@@ -32,7 +32,8 @@ def cancel(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus | None]]:
         hint=Hint(Channel.DONE),
     )
     yield from resolve(ended_steps(changed, id=0, status=1, workflow_id=2))
-    known = {rows.uuid(row[0]): TaskStatus(row[1]) for row in (*locked, *changed)}
+    both = [row for row in (*locked, *changed) if rows.is_status(row[1])]
+    known = {rows.uuid(row[0]): TaskStatus(row[1]) for row in both}
     return {id: known.get(id) for id in ids}
 
 

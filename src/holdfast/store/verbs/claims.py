@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from holdfast.core.errors import PayloadError, UnreadableRow
 from holdfast.core.options.policy import BY_NAME, Policy
 from holdfast.core.records import (
     HEAD,
@@ -26,6 +27,7 @@ from holdfast.core.records import (
     ClaimedTask,
     Landing,
     Position,
+    Refused,
 )
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
@@ -116,6 +118,7 @@ def claim(
     after: Position = HEAD,
     policies: Mapping[str, Rules] = _NO_POLICIES,
     child: Child | None = None,
+    aside: Sequence[Key] = (),
 ) -> Steps[Claimed]:
     """Take up to `wanted` tasks of one queue, in its order, from `after` on.
 
@@ -125,8 +128,13 @@ def claim(
 
     What is claimed for a `child` is started, too: its code may have run from here on. (Each
     task's `attempt` is what it was before, as with any claim.)
+
+    Rows that cannot be read are claimed as well, and named: the caller ends them (`refuse`).
+    Those in `aside`, which cannot even be written, are passed over.
     """
-    request = Request(token, worker_id, queue, known, wanted, lease_us, after, policies, child)
+    request = Request(
+        token, worker_id, queue, known, wanted, lease_us, after, policies, child, aside
+    )
     return _claimed(request, (yield _claim(request)))
 
 
@@ -142,6 +150,7 @@ class Request(NamedTuple):
     after: Position = HEAD
     policies: Mapping[str, Rules] = _NO_POLICIES
     child: Child | None = None
+    aside: Sequence[Key] = ()
 
 
 def _claim(request: Request) -> Statement:
@@ -155,6 +164,9 @@ def _claim(request: Request) -> Statement:
             "wanted": min(request.wanted, MAX_TASKS_PER_LEASE),
             "lease_us": request.lease_us,
             "by_name": BY_NAME,
+            "aside": Keys(request.aside),
+            "most_starts": rows.MOST_STARTS,
+            "longest": rows.LONGEST_PAYLOAD,
             "policies": dict(request.policies),
             "begins": request.child is not None,
             **(request.child or _NOBODY)._asdict(),
@@ -164,10 +176,51 @@ def _claim(request: Request) -> Statement:
 
 
 def _claimed(request: Request, found: Rows) -> Claimed:
-    tasks = [rows.claimed(row, request.token) for row in rows.claim(found)]
+    tasks: list[ClaimedTask] = []
+    refused: list[Refused] = []
+    answer, is_utf8 = rows.claim(found)
+    for row in answer:
+        try:
+            tasks.append(rows.claimed(row, request.token, is_utf8))
+        except UnreadableRow as error:
+            refused.append(Refused(rows.key(row[0]), f"{error.column} {error.reason}"))
+    # Most tasks of a batch share their options.
+    unknown = {
+        options for options in {task.task_options for task in tasks} if not _is_known(options)
+    }
+    if unknown:
+        why = "task_options are none that this worker knows"
+        refused += [Refused(task.key, why) for task in tasks if task.task_options in unknown]
+        tasks = [task for task in tasks if task.task_options not in unknown]
     # RETURNING keeps no order.
     tasks.sort(key=_ORDER)
-    return Claimed(request.token, tasks)
+    return Claimed(request.token, tasks, refused)
+
+
+def _is_known(options: str | None) -> bool:
+    try:
+        Policy.decode(options)
+    except PayloadError:
+        return False
+    return True
+
+
+@reads
+def candidate(
+    queue: str, *, known: Iterable[str], after: Position = HEAD, aside: Sequence[Key] = ()
+) -> Steps[Key | None]:
+    """The task that a claim would take first: the one to blame if the store refused that claim."""
+    found = yield Statement(
+        "claim_candidate",
+        {
+            "queue_name": queue,
+            "known": Texts(known),
+            "aside": Keys(aside),
+            "most_starts": rows.MOST_STARTS,
+            **behind(after),
+        },
+    )
+    return rows.key(found[0][0]) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +232,8 @@ class Turn:
     claimed: Sequence[ClaimedTask] = ()
     begun: dict[Key, Landing] = field(default_factory=dict)
     """Of those that were claimed now."""
+    refused: Sequence[Refused] = ()
+    """Those that were claimed and cannot be read."""
 
 
 def turn(
@@ -200,9 +255,11 @@ def _busy_turn(begins: Sequence[Begin], request: Request | None, hostname: str) 
     if request is None:
         return Turn((yield from start(begins, hostname=hostname)))
     if not begins:
-        return Turn(claimed=(yield from claim(**request._asdict())).tasks)
+        claimed = yield from claim(**request._asdict())
+        return Turn(claimed=claimed.tasks, refused=claimed.refused)
     started, found = yield (_start(begins, hostname), _claim(request))
-    return Turn(_started(begins, started), _claimed(request, found).tasks)
+    claimed = _claimed(request, found)
+    return Turn(_started(begins, started), claimed.tasks, refused=claimed.refused)
 
 
 def _idle_turn(
@@ -221,7 +278,7 @@ def _idle_turn(
     begun: dict[Key, Landing] = {}
     if at_once:
         begun = yield from start(at_once, hostname=hostname)
-    return Turn(started, claimed.tasks, begun)
+    return Turn(started, claimed.tasks, begun, claimed.refused)
 
 
 @reads
@@ -231,7 +288,11 @@ def horizon(queue: str, after: Position = HEAD) -> Steps[Position | None]:
     if not found:
         return None
     priority, enqueued_at, id = found[0]
-    return Position(priority, enqueued_at, rows.uuid(id))
+    try:
+        return Position(priority, enqueued_at, rows.uuid(id))
+    except ValueError:
+        # Of the same age as this one, some may come twice or not at all until the next look.
+        return Position(priority, enqueued_at, b"\xff" * 16)
 
 
 @reads
@@ -299,7 +360,11 @@ def release_token(token: bytes, *, queue: str) -> Steps[int]:
     found = yield Statement("lease_keys", {"token": token})
     if not found:
         return 0
-    keys = rows.keys(found[0][1])
+    try:
+        keys = rows.keys(found[0][1])
+    except (ValueError, TypeError):
+        # Somebody has written into our lease; the audit finds what carries its token.
+        keys = []
     given_back = yield from release([Hold(key, token) for key in keys], queues=[queue])
     yield Statement("clean_leases", {"tokens": Uuids([token])})
     return sum(landing is not LOST for landing in given_back.values())

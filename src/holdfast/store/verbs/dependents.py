@@ -46,6 +46,7 @@ class Ended(NamedTuple):
     status: TaskStatus
 
 
+TERMINAL = frozenset(status.value for status in TaskStatus if status.is_terminal)
 _FAILURES = frozenset(
     {TaskStatus.FAILED, TaskStatus.STALLED, TaskStatus.DROPPED, TaskStatus.EXPIRED}
 )
@@ -60,7 +61,11 @@ def connect(submissions: Sequence[Submission]) -> Steps[None]:
     graph = {s.id: _edges(s) for s in submissions}
     parents = Uuids(sorted({parent for edges in graph.values() for parent in edges}))
     locked = yield Statement("lock_tasks", {"ids": parents})
-    workflows = {rows.uuid(row[0]): rows.optional_uuid(row[2]) for row in locked}
+    # A parent whose workflow cannot be read is of none that a step could be added to.
+    workflows = {
+        rows.uuid(row[0]): rows.uuid(row[2]) if rows.is_uuid(row[2]) else row[2] and b""
+        for row in locked
+    }
     for s in submissions:
         _check_parents(s, workflows)
     _check_order(graph)
@@ -122,10 +127,9 @@ def _check_order(graph: dict[bytes, dict[bytes, On]]) -> None:
 
 def ended_steps(found: Rows, *, id: int, status: int, workflow_id: int) -> list[Ended]:
     """Those of the rows that are ended workflow steps, given where their columns are."""
+    steps = [row for row in found if row[workflow_id] is not None and row[status] in TERMINAL]
     return [
-        Ended(rows.uuid(row[id]), TaskStatus(row[status]))
-        for row in found
-        if row[workflow_id] is not None and TaskStatus(row[status]).is_terminal
+        Ended(rows.uuid(row[id]), TaskStatus(row[status])) for row in steps if rows.is_uuid(row[id])
     ]
 
 
@@ -152,6 +156,9 @@ def _resolve_once(ended: Sequence[Ended], queues: set[str]) -> Steps[list[Ended]
     satisfied: dict[bytes, int] = defaultdict(int)
     resolved: dict[bytes, int] = defaultdict(int)
     for _, child_id, met in edges:
+        if not rows.is_uuid(child_id):
+            # An edge to no task at all: it is resolved, and that is all.
+            continue
         child = rows.uuid(child_id)
         resolved[child] += 1
         satisfied[child] += bool(met)
@@ -193,7 +200,8 @@ def count(deltas: dict[bytes, tuple[int, int]]) -> Steps[dict[bytes, Waiting]]:
             {"ids": Uuids(sorted(group)), "open": open_delta, "needed": needed_delta},
         )
         for id, status, needed, open_ in found:
-            counted[rows.uuid(id)] = Waiting(TaskStatus(status), needed, open_)
+            if rows.is_status(status):
+                counted[rows.uuid(id)] = Waiting(TaskStatus(status), needed, open_)
     return counted
 
 
@@ -202,7 +210,8 @@ def unblock(ids: Iterable[bytes], queues: set[str]) -> Steps[None]:
     ready = Uuids(sorted(ids))
     if ready:
         found = yield Statement("unblock", {"ids": ready})
-        queues.update(queue for _, status, queue in found if status == TaskStatus.PENDING)
+        ready_in = (queue for _, status, queue in found if status == TaskStatus.PENDING)
+        queues.update(rows.texts(ready_in))
 
 
 def _skip(children: dict[bytes, Waiting]) -> Steps[list[Ended]]:
@@ -272,7 +281,7 @@ def hold(workflow_id: bytes) -> Steps[int]:
     The pause is one more dependency of each, with the workflow as the parent.
     """
     steps = yield Statement("unbegun_steps", {"workflow_id": workflow_id})
-    ids = Uuids(rows.uuid(row[0]) for row in steps)
+    ids = Uuids(rows.uuids(steps))
     if not ids:
         return 0
     held = yield Statement("hold", {"workflow_id": workflow_id, "ids": ids})
@@ -304,6 +313,8 @@ def _given_back(edges: Rows) -> dict[bytes, tuple[int, int]]:
     opened: dict[bytes, int] = defaultdict(int)
     needed: dict[bytes, int] = defaultdict(int)
     for _, child_id, satisfied in edges:
+        if not rows.is_uuid(child_id):
+            continue
         child = rows.uuid(child_id)
         opened[child] += 1
         needed[child] += bool(satisfied)
@@ -324,7 +335,7 @@ def revisit(needy: Iterable[bytes], parents: Sequence[Ended]) -> Steps[set[bytes
         "revisit_edges", {"children": children, "parents": Uuids(parent.id for parent in parents)}
     )
     yield from count(_given_back(edges))
-    opened = {rows.uuid(row[0]) for row in edges}
+    opened = set(rows.uuids(edges))
     yield from resolve([p for p in parents if p.id in opened and p.status.is_terminal])
     counted = yield from count(dict.fromkeys(children, (0, 0)))
     return {child for child, state in counted.items() if state.needed > state.open}
@@ -336,7 +347,11 @@ def refuse(stuck: set[bytes]) -> Steps[None]:
     unmet = yield Statement("unmet_edges", {"ids": Uuids(sorted(stuck))})
     statuses = {rows.uuid(row[0]): TaskStatus(row[1]) for row in locked}
     # A parent that was deleted has taken its edge along.
-    edges = [(rows.uuid(row[0]), rows.uuid(row[3]), row) for row in unmet if row[1] is not None]
+    edges = [
+        (rows.uuid(row[0]), rows.uuid(row[3]), row)
+        for row in unmet
+        if rows.is_status(row[1]) and rows.is_uuid(row[3])
+    ]
 
     def helpful(edge: tuple[bytes, bytes, Row]) -> tuple[bool, bool]:
         """The first cause before what follows from it; what can be resubmitted before the rest."""

@@ -116,7 +116,7 @@ def _complete(
             landing = landings[attempt] = Landing(Answer.LANDED, TaskStatus.COMPLETED, attempt)
         answers[key] = landing
     in_workflows = [row for row in ended if row[3] is not None]
-    yield from resolve([Ended(rows.uuid(row[1]), TaskStatus.COMPLETED) for row in in_workflows])
+    yield from resolve([Ended(id, TaskStatus.COMPLETED) for id in rows.uuids(in_workflows, 1)])
     return answers
 
 
@@ -148,7 +148,7 @@ def end_steps(endings: Sequence[Ending], skip_locked: bool = False) -> Steps[dic
         answers[ending.key] = Landing(_answer(ending.change, status), status, row[3], row[5])
         attempts.append(_attempt(ending, status, row))
         if status is TaskStatus.PENDING:
-            queues.add(row[8])
+            queues.update(rows.texts([row[8]]))
     if attempts:
         yield Statement("write_attempts", table=Table(_ATTEMPT_COLUMNS, attempts))
     yield from resolve(ended_steps(ended, id=1, status=2, workflow_id=9))
@@ -284,18 +284,24 @@ def _attempt(ending: Ending, status: TaskStatus, row: Row) -> Row:
         change.attempt.value,
         change.will_retry and not status.is_terminal,
         ending.token,
-        started_at,
+        # Absent only where somebody has taken it away.
+        finished_at if started_at is None else started_at,
         finished_at,
         change.error_code,
         None if error is None else error.message,
         change.failed_reason,
         change.result,
         ending.worker_id,
-        hostname,
+        _readable(hostname),
         ending.pid,
-        process_name,
+        _readable(process_name),
         change.exit_code,
         change.exit_signal,
         usage.peak_memory_kb,
         usage.cpu_time_us,
     )
+
+
+def _readable(text: str | None) -> str | None:
+    """A text of the row, if it can be written again."""
+    return None if text is None else next(rows.texts([text]), None)

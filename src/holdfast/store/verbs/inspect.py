@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from holdfast.core.errors import UnreadableRow
+from holdfast.core.payload.codec import from_json, to_json
 from holdfast.core.records import AttemptRecord, TaskFilter, TaskRecord
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
-from holdfast.store.op import At, Statement, Steps, Texts, Uuids, reads
+from holdfast.store.op import At, Row, Statement, Steps, Texts, Uuids, reads
 
 NEWEST = b"\xff" * 16
 MAX_PAGE = 500
@@ -56,6 +58,8 @@ class Page:
     tasks: Sequence[TaskRecord] = ()
     next: bytes | None = None
     """Give this as `before` for the next page; None when there is none."""
+    unreadable: Sequence[UnreadableRow] = ()
+    """Rows among them that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +74,30 @@ class Counts:
 
 
 @reads
-def tasks_by_id(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskRecord]]:
-    """Everything stored about these tasks; an unknown id is absent."""
+def tasks_by_id(
+    ids: Sequence[bytes], set_aside: list[UnreadableRow] | None = None
+) -> Steps[dict[bytes, TaskRecord]]:
+    """Everything stored about these tasks; an unknown id is absent.
+
+    So is one whose row cannot be read; it is added to `set_aside`.
+    """
     found = yield Statement("tasks_by_id", {"ids": Uuids(ids)})
-    return {task.id: task for task in map(rows.task, found)}
+    return {task.id: task for task in rows.readable(rows.task, found, set_aside)}
 
 
 @reads
 def statuses(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus]]:
     """Where these tasks stand; an unknown id is absent."""
     found = yield Statement("statuses", {"ids": Uuids(ids)})
-    return {rows.uuid(row[0]): TaskStatus(row[1]) for row in found}
+    return {rows.uuid(row[0]): TaskStatus(row[1]) for row in found if rows.is_status(row[1])}
 
 
 @reads
 def endings(ids: Sequence[bytes]) -> Steps[dict[bytes, Ending]]:
     """How those of these tasks that have ended did so."""
     found = yield Statement("endings", {"ids": Uuids(ids)})
-    return {rows.uuid(row[0]): Ending(TaskStatus(row[1]), *row[2:]) for row in found}
+    ended = [row for row in found if rows.is_status(row[1])]
+    return {rows.uuid(row[0]): Ending(TaskStatus(row[1]), *row[2:]) for row in ended}
 
 
 @reads
@@ -99,14 +109,14 @@ def find_ids(
         "find_ids",
         {"first": first, "last": last, "ending": ending, "scan": scan, "limit": limit},
     )
-    return [rows.uuid(row[0]) for row in found]
+    return list(rows.uuids(found))
 
 
 @reads
 def attempts(id: bytes) -> Steps[list[AttemptRecord]]:
-    """The ended attempts of one task, in order."""
+    """The ended attempts of one task, in order; those that cannot be read are left out."""
     found = yield Statement("attempts", {"id": id})
-    return [rows.attempt(row) for row in found]
+    return list(rows.readable(rows.attempt, found))
 
 
 @reads
@@ -124,11 +134,12 @@ def dependencies(id: bytes, *, limit: int = MAX_PAGE) -> Steps[list[Dependency]]
         Dependency(
             rows.uuid(parent),
             name,
-            None if status is None else TaskStatus(status),
+            TaskStatus(status) if rows.is_status(status) else None,
             on,
             None if satisfied is None else bool(satisfied),
         )
         for parent, name, status, on, satisfied in found
+        if rows.is_uuid(parent)
     ]
 
 
@@ -138,23 +149,43 @@ def list_tasks(wanted: TaskFilter, *, before: bytes | None = None, limit: int = 
     limit = max(1, min(limit, MAX_PAGE))
     path = path_of(wanted)
     ids: list[bytes] = []
+    unreadable: list[UnreadableRow] = []
     cursor: bytes | None = before or NEWEST
     for _ in range(_SCANS):
         assert cursor is not None
         # One more than is shown tells whether there is a next page.
         found = yield Statement("list_tasks", _filter(wanted, path, cursor, limit + 1 - len(ids)))
-        examined = next((rows.uuid(row[0]) for row in found if row[1]), None)
+        examined = next(rows.uuids([row for row in found if row[1]]), None)
         if examined is not None and path in _IN_ANOTHER_ORDER:
             # The newest need not be among the first of this index; so many are not rare
             # among all tasks either.
             path = "walk"
             continue
-        ids += [rows.uuid(row[0]) for row in found if not row[1]]
+        met = [row for row in found if not row[1]]
+        ids += rows.uuids(met)
+        unreadable += [nameless(row) for row in met if not rows.is_uuid(row[0])]
         cursor = ids[limit - 1] if len(ids) > limit else examined
         if cursor is None or len(ids) > limit:
             break
-    tasks = yield from tasks_by_id(ids[:limit])
-    return Page([tasks[id] for id in ids[:limit] if id in tasks], cursor)
+    tasks = yield from tasks_by_id(ids[:limit], unreadable)
+    shown = [tasks[id] for id in ids[:limit] if id in tasks]
+    return Page(tagged(shown, wanted.tag), cursor, tuple(unreadable))
+
+
+def nameless(row: Row) -> UnreadableRow:
+    """The error for a row of a list whose id is none; its last column is its key."""
+    return UnreadableRow("holdfast_tasks", rows.named(row[-1]), "id", "is not a uuid")
+
+
+def tagged(tasks: list[TaskRecord], tag: str | None) -> list[TaskRecord]:
+    """Those of these tasks that have a tag.
+
+    A statement looks for the text of the tag, which another tag may contain, and which says
+    nothing about whether the rest is JSON.
+    """
+    if tag is None:
+        return tasks
+    return [task for task in tasks if task.tags and tag in from_json(task.tags)]
 
 
 def path_of(wanted: TaskFilter) -> str:
@@ -188,7 +219,7 @@ def _filter(wanted: TaskFilter, path: str, before: bytes, limit: int) -> dict[st
         "statuses": Texts(wanted.status),
         "queue_name": wanted.queue_name,
         "task_name": wanted.task_name,
-        "tag": wanted.tag,
+        "tag": None if wanted.tag is None else to_json(wanted.tag),
         "worker_id": wanted.worker_id,
         "error_code": wanted.error_code,
         "workflow_id": wanted.workflow_id,

@@ -21,10 +21,11 @@ started, too.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from holdfast.core.errors import PayloadError
 from holdfast.core.identity import as_text
 from holdfast.core.outcome import Change
 from holdfast.core.records import LOST
@@ -45,6 +46,7 @@ from holdfast.store.op import (
 from holdfast.store.verbs import dependents
 from holdfast.store.verbs.claims import Hold, lockable, release, writable
 from holdfast.store.verbs.finish import Ending, end_steps
+from holdfast.store.verbs.refusal import invalid
 
 log = logging.getLogger("holdfast.store")
 
@@ -83,7 +85,9 @@ class Recovery:
     released: int
     recovered: int
     left: int
-    """Tasks that could not be locked or decided; they stay in the lease row."""
+    """Tasks that could not be locked, decided or written; they stay in the lease row."""
+    unreadable: str | None = None
+    """The token of a lease that could not be read, as it stood there."""
 
 
 class Renewed(NamedTuple):
@@ -148,9 +152,13 @@ def recover(
     decide: Callable[[Abandoned], Change],
     *,
     tried: Sequence[bytes] = (),
+    aside: Collection[Key] = (),
     gap_us: int | None = None,
 ) -> Steps[Recovery | None]:
     """Take over one expired lease, if there is one (not among `tried`).
+
+    Tasks in `aside`, whose rows the store refuses to have written, stay in the lease. A lease
+    that cannot be read goes: what carries its token is found by the audit.
 
     With `gap_us` it is asked once more, by the very statement that looks at the clock,
     whether maintenance goes on: a reaper that was let in before the store stood still must
@@ -159,7 +167,12 @@ def recover(
     found = yield Statement("expired_lease", {"tried": Uuids(tried), "gap_us": gap_us})
     if not found:
         return None
-    token, worker_id, task_ids = rows.uuid(found[0][0]), found[0][1], rows.keys(found[0][2])
+    raw, worker_id, named = found[0]
+    task_ids = _named_in(named)
+    if task_ids is None or not rows.is_uuid(raw):
+        yield Statement("drop_lease", {"token_hex": rows.as_hex(raw)})
+        return Recovery(bytes(16), worker_id, 0, 0, 0, unreadable=rows.named(raw))
+    token = rows.uuid(raw)
     leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(task_ids)})
     holds: list[Hold] = []
     endings: list[Ending] = []
@@ -167,11 +180,11 @@ def recover(
     queues: set[str] = set()
     for row in leased:
         key, locked = rows.key(row[0]), bool(row[14])
-        if not locked:
+        if not locked or key in aside:
             left.append(key)
         elif row[2] == TaskStatus.CLAIMED:
             holds.append(Hold(key, token))
-            queues.add(row[13])
+            queues.update(rows.texts([row[13]]))
         else:
             ending = _decided(decide, key, token, row)
             if ending is None:
@@ -207,6 +220,14 @@ class GivenUp(NamedTuple):
 
 
 @writes
+def expired(tried: Sequence[bytes] = ()) -> Steps[tuple[bytes, list[Key]] | None]:
+    """The lease that `recover` would take, and the tasks it names."""
+    found = yield Statement("expired_lease", {"tried": Uuids(tried), "gap_us": None})
+    keys = _named_in(found[0][2]) if found else None
+    return None if keys is None or not rows.is_uuid(found[0][0]) else (rows.uuid(found[0][0]), keys)
+
+
+@writes
 def give_up(
     token: bytes, interrupted: Change, *, keys: Sequence[Key] | None = None
 ) -> Steps[GivenUp]:
@@ -218,23 +239,23 @@ def give_up(
     lease = yield Statement("lease_keys", {"token": token})
     if not lease:
         return GivenUp([], {})
-    wanted = rows.keys(lease[0][1]) if keys is None else list(keys)
+    wanted = _named_in(lease[0][1]) or [] if keys is None else list(keys)
     leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(wanted)})
-    held = {rows.key(row[0]): rows.uuid(row[1]) for row in leased if not row[14]}
+    held = {rows.key(row[0]): _id(row) for row in leased if not row[14]}
     ours = [row for row in leased if row[14]]
     holds = [Hold(rows.key(row[0]), token) for row in ours if row[2] == TaskStatus.CLAIMED]
     running = {rows.key(row[0]): row for row in ours if row[2] == TaskStatus.RUNNING}
     if running:
         # What waits for such a task may be held, too.
         free = yield from lockable(list(running))
-        held |= {key: rows.uuid(row[1]) for key, row in running.items() if key not in free}
+        held |= {key: _id(row) for key, row in running.items() if key not in free}
     endings = [
-        Ending(key, token, interrupted, pid=row[9], worker_id=row[10])
+        Ending(key, token, interrupted, pid=row[9], worker_id=_readable(row[10]))
         for key, row in running.items()
         if key not in held
     ]
     if holds:
-        yield from release(holds, queues={row[13] for row in ours})
+        yield from release(holds, queues=rows.texts({row[13] for row in ours}))
     if endings:
         yield from end_steps(endings)
     if keys is None and not held:
@@ -279,11 +300,13 @@ def _suspects(after: bytes, page: int) -> Steps[Suspects]:
     orphans: dict[bytes, list[Key]] = {}
     idle: dict[Key, bytes] = {}
     for key, id, status, token, orphaned, is_idle in found:
+        if not rows.is_uuid(token if orphaned else id):
+            continue
         if orphaned and status in (TaskStatus.CLAIMED, TaskStatus.RUNNING):
             orphans.setdefault(rows.uuid(token), []).append(rows.key(key))
         elif is_idle:
             idle[rows.key(key)] = rows.uuid(id)
-    return Suspects(orphans, idle, rows.uuid(found[-1][1]) if len(found) == page else None)
+    return Suspects(orphans, idle, rows.last_id(found, 1, page))
 
 
 @writes
@@ -315,7 +338,13 @@ def audit(after: bytes = bytes(16), *, page: int = 500) -> Steps[Audited]:
 def _decided(
     decide: Callable[[Abandoned], Change], key: Key, token: bytes, row: Row
 ) -> Ending | None:
-    """The ending of one abandoned task; one that cannot be decided must not stop the others."""
+    """The ending of one abandoned task; one that cannot be decided must not stop the others.
+
+    One that cannot be read ends as it would have at the next claim.
+    """
+    wrong = rows.wrong_in_flight(row)
+    if wrong is not None:
+        return Ending(key, token, invalid(wrong), worker_id=_readable(row[10]))
     id = rows.uuid(row[1])
     abandoned = Abandoned(
         id=id,
@@ -331,7 +360,26 @@ def _decided(
     )
     try:
         change = decide(abandoned)
+    except PayloadError:
+        change = invalid("task_options are none that this worker knows")
     except Exception:
         log.exception("task %s cannot be recovered; it is set aside", as_text(id))
         return None
-    return Ending(key, token, change, pid=row[9], worker_id=row[10])
+    return Ending(key, token, change, pid=row[9], worker_id=_readable(row[10]))
+
+
+def _id(row: Row) -> bytes:
+    """The id of a leased task, to name it by; an id that is none is told by nobody."""
+    return next(rows.uuids([row], 1), bytes(16))
+
+
+def _named_in(task_ids: Any) -> list[Key] | None:
+    """The tasks that a lease names; None if that is no list of tasks."""
+    try:
+        return rows.keys(task_ids)
+    except (ValueError, TypeError):
+        return None
+
+
+def _readable(text: str | None) -> str | None:
+    return None if text is None else next(rows.texts([text]), None)

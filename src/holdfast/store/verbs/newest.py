@@ -15,7 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from holdfast.core.errors import TaskNotFound
+from holdfast.core.errors import TaskNotFound, UnreadableRow
+from holdfast.core.payload.codec import to_json
 from holdfast.core.records import TaskFilter
 from holdfast.store import rows
 from holdfast.store.op import At, Statement, Steps, Texts, reads
@@ -24,7 +25,9 @@ from holdfast.store.verbs.inspect import (
     SCAN,
     Page,
     list_tasks,
+    nameless,
     path_of,
+    tagged,
     tasks_by_id,
 )
 from holdfast.store.verbs.timing import next_due
@@ -86,6 +89,7 @@ def newest(wanted: TaskFilter, *, before: bytes | None = None, limit: int = 50) 
         return (yield from list_tasks(wanted, before=before, limit=limit))
     limit = max(1, min(limit, MAX_PAGE))
     made, own = yield from _beginning(before)
+    unreadable: list[UnreadableRow] = []
     # Most lists are filled by the first few entries; only a filter that fits rarely needs many.
     scan = min(SCAN, 4 * limit + 4)
     for _ in range(_LOOKS):
@@ -96,14 +100,17 @@ def newest(wanted: TaskFilter, *, before: bytes | None = None, limit: int = 50) 
         for stream, which in ((made, False), (own, True)):
             if not stream.is_settled(limit):
                 mine = [row for row in found if bool(row[2]) is which]
-                keys = [key_of(rows.uuid(row[0]), row[1]) for row in mine if not row[3]]
-                examined = [key_of(rows.uuid(row[0]), row[1]) for row in mine if row[3]]
+                named = [row for row in mine if rows.is_uuid(row[0])]
+                keys = [key_of(rows.uuid(row[0]), row[1]) for row in named if not row[3]]
+                examined = [key_of(rows.uuid(row[0]), row[1]) for row in named if row[3]]
                 stream.take(keys, next(iter(examined), None), limit)
+                unreadable += map(nameless, (r for r in mine if not r[3] and r not in named))
         if made.is_settled(limit) and own.is_settled(limit):
             break
     keys, rest = _merged((made, own), limit)
-    tasks = yield from tasks_by_id([key.id for key in keys])
-    return Page([tasks[key.id] for key in keys if key.id in tasks], rest)
+    tasks = yield from tasks_by_id([key.id for key in keys], unreadable)
+    shown = [tasks[key.id] for key in keys if key.id in tasks]
+    return Page(tagged(shown, wanted.tag), rest, tuple(unreadable))
 
 
 def _merged(streams: Sequence[Stream], limit: int) -> tuple[list[Key], bytes | None]:
@@ -158,7 +165,7 @@ def _filter(wanted: TaskFilter, made: Key, own: Key, scan: int, limit: int) -> d
         "statuses": Texts(wanted.status),
         "queue_name": wanted.queue_name,
         "task_name": wanted.task_name,
-        "tag": wanted.tag,
+        "tag": None if wanted.tag is None else to_json(wanted.tag),
         "worker_id": wanted.worker_id,
         "dead": wanted.dead,
         "created_from": moment(wanted.created_from),

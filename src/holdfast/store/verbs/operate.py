@@ -86,7 +86,7 @@ def resubmit(
             },
         )
         done.update(map(_id, found))
-        queues = {row[2] for row in found if row[1] == TaskStatus.PENDING}
+        queues = set(rows.texts(row[2] for row in found if row[1] == TaskStatus.PENDING))
         if queues:
             yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
         batch = (stuck | set(skipped)) - done
@@ -136,9 +136,9 @@ def remove(found: Sequence[Row]) -> Steps[set[bytes]]:
     if not found:
         return set()
     keys = [rows.key(row[0]) for row in found]
-    ids = Uuids(rows.uuid(row[1]) for row in found)
+    ids = Uuids(rows.uuids(found, 1))
     deleted = yield Statement("delete", {"keys": Keys(keys), "ids": ids})
-    return {rows.uuid(row[0]) for row in deleted}
+    return set(rows.uuids(deleted))
 
 
 @writes
@@ -170,7 +170,7 @@ def reschedule(
         },
         hint=Hint(Channel.READY, () if queue is None else (queue,)),
     )
-    queues = {row[2] for row in found if row[1] == TaskStatus.PENDING} - {queue}
+    queues = set(rows.texts(row[2] for row in found if row[1] == TaskStatus.PENDING)) - {queue}
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
     moved = {rows.uuid(row[0]) for row in found}

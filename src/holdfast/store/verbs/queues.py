@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.core.errors import UnreadableRow
 from holdfast.core.records import QueueRecord
 from holdfast.store import rows
 from holdfast.store.op import Channel, Hint, Statement, Steps, alone, paused, reads
@@ -30,7 +31,12 @@ def resume(queue: str) -> Steps[bool]:
 
 
 @reads
-def list_queues(cap: int = COUNT_CAP) -> Steps[list[QueueRecord]]:
-    """The queues that have waiting or scheduled tasks or were ever paused; counts stop at `cap`."""
+def list_queues(
+    cap: int = COUNT_CAP, set_aside: list[UnreadableRow] | None = None
+) -> Steps[list[QueueRecord]]:
+    """The queues that have waiting or scheduled tasks or were ever paused; counts stop at `cap`.
+
+    Those that cannot be read are added to `set_aside`.
+    """
     found = yield Statement("list_queues", {"cap": cap})
-    return [rows.queue(row) for row in found]
+    return list(rows.readable(rows.queue, found, set_aside))

@@ -46,7 +46,7 @@ def look(
 ) -> Steps[Looked]:
     """What `prune` would find; nothing is locked or changed."""
     found = yield _prunable(after, before, dead_before, page)
-    more = rows.uuid(found[-1][1]) if len(found) == page else None
+    more = rows.last_id(found, 1, page)
     return Looked(sum(bool(row[2]) for row in found), more)
 
 
@@ -61,7 +61,7 @@ def prune(
     """Remove those tasks of one page that ended before `before`; dead letters have their own
     time, and None keeps for ever."""
     found = yield _prunable(after, before, dead_before, page)
-    more = rows.uuid(found[-1][1]) if len(found) == page else None
+    more = rows.last_id(found, 1, page)
     past = [rows.key(row[0]) for row in found if row[2]]
     if not past:
         return Pruned(len(found), 0, more)
@@ -95,7 +95,14 @@ def take_walk(*, every_us: int, stale_us: int) -> Steps[bytes | None]:
         "take_walk",
         {"name": _WALK, "every_us": every_us, "stale_us": stale_us, "start": START.hex()},
     )
-    return bytes.fromhex(found[0][0]) if found else None
+    if not found:
+        return None
+    try:
+        place = bytes.fromhex(found[0][0])
+    except ValueError:
+        place = b""
+    # Something else in its place was written by hand: the walk begins anew.
+    return place if len(place) == len(START) else START
 
 
 @alone

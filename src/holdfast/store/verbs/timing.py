@@ -6,15 +6,18 @@ in the guard decides, and a row that someone else is writing is left for the nex
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from holdfast.core.records import HEAD, Position
+from holdfast.core.text import one_line
 from holdfast.store import rows
 from holdfast.store.op import (
     At,
     Channel,
     Hint,
+    Key,
+    Keys,
     Rows,
     Statement,
     Steps,
@@ -38,11 +41,28 @@ class Due(NamedTuple):
 
 
 @writes
-def promote(batch: int = BATCH) -> Steps[list[bytes]]:
-    """SCHEDULED → PENDING for tasks whose time has come; fewer than `batch`: all of them."""
-    found = yield Statement("promote", {"batch": batch})
+def promote(batch: int = BATCH, *, aside: Sequence[Key] = ()) -> Steps[list[bytes]]:
+    """SCHEDULED → PENDING for tasks whose time has come; fewer than `batch`: all of them.
+
+    Rows in `aside`, which the store refuses to have written, are passed over.
+    """
+    found = yield Statement("promote", {"batch": batch, "aside": Keys(aside)})
     yield from _ready(found)
-    return [rows.uuid(row[0]) for row in found]
+    return list(rows.uuids(found))
+
+
+@reads
+def first_due(aside: Sequence[Key] = ()) -> Steps[Key | None]:
+    """The task that `promote` would take first: the one to blame if the store refused that."""
+    found = yield Statement("first_due", {"aside": Keys(aside)})
+    return rows.key(found[0][0]) if found else None
+
+
+@reads
+def first_expired(aside: Sequence[Key] = ()) -> Steps[Key | None]:
+    """The task that `expire` would take first."""
+    found = yield Statement("first_expired", {"aside": Keys(aside)})
+    return rows.key(found[0][0]) if found else None
 
 
 @writes
@@ -50,29 +70,39 @@ def promote_now(ids: Iterable[bytes]) -> Steps[list[bytes]]:
     """SCHEDULED → PENDING at once, by an operator."""
     found = yield Statement("promote_now", {"ids": Uuids(sorted(set(ids)))})
     yield from _ready(found)
-    return [rows.uuid(row[0]) for row in found]
+    return list(rows.uuids(found))
 
 
 def _ready(found: Rows) -> Steps[None]:
-    queues = {row[1] for row in found}
+    queues = set(rows.texts(row[1] for row in found))
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
 
 
 @reads
-def next_due() -> Steps[Due]:
+def next_due(aside: Sequence[Key] = ()) -> Steps[Due]:
     """When to promote next: a timer to the next task, not a poll."""
-    found = yield Statement("next_due")
+    found = yield Statement("next_due", {"aside": Keys(aside)})
     return Due(*found[0])
 
 
 @writes
-def expire(batch: int = BATCH) -> Steps[list[bytes]]:
-    """WAITING, SCHEDULED, PENDING → EXPIRED where `good_until` has passed."""
+def expire(batch: int = BATCH, *, aside: Sequence[Key] = ()) -> Steps[list[bytes]]:
+    """WAITING, SCHEDULED, PENDING → EXPIRED where `good_until` has passed.
+
+    Rows in `aside`, which the store refuses to have written, are passed over.
+    """
     found = yield Statement(
-        "expire", {"batch": batch, "error": EXPIRED.error, "reason": EXPIRED.reason}
+        "expire",
+        {
+            "batch": batch,
+            "error": EXPIRED.error,
+            "reason": EXPIRED.reason,
+            "aside": Keys(aside),
+        },
     )
-    return (yield from _ended(found))
+    yield from _ended(found)
+    return list(rows.uuids(found))
 
 
 @writes
@@ -105,17 +135,16 @@ def drop(
     found = yield Statement(
         "drop",
         {
-            "ids": Uuids(sorted(rows.uuid(row[0]) for row in unknown)),
+            "ids": Uuids(sorted(rows.uuids(unknown))),
             "error": DROPPED.error,
             "reason": DROPPED.reason,
         },
     )
     yield from _ended(found)
-    return {rows.uuid(row[0]): known_name(row[3], row[4]) for row in found}
+    return {rows.uuid(row[0]): known_name(one_line(row[3], 200), row[4]) for row in found}
 
 
-def _ended(found: Rows) -> Steps[list[bytes]]:
+def _ended(found: Rows) -> Steps[None]:
     yield from resolve(ended_steps(found, id=0, status=1, workflow_id=2))
     if found:
         yield Statement("notify", hint=Hint(Channel.DONE))
-    return [rows.uuid(row[0]) for row in found]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import NamedTuple
 
+from holdfast.core.errors import UnreadableRow
 from holdfast.core.records import WorkerRecord, WorkerState
 from holdfast.store import rows
 from holdfast.store.op import At, Statement, Steps, alone, reads
@@ -59,10 +60,13 @@ def stop(worker_id: str) -> Steps[None]:
 
 
 @reads
-def list_workers() -> Steps[list[WorkerRecord]]:
-    """Every worker that is remembered, the newest first."""
+def list_workers(set_aside: list[UnreadableRow] | None = None) -> Steps[list[WorkerRecord]]:
+    """Every worker that is remembered, the newest first.
+
+    Those whose rows cannot be read are added to `set_aside`.
+    """
     found = yield Statement("list_workers")
-    return [rows.worker(row) for row in found]
+    return list(rows.readable(rows.worker, found, set_aside))
 
 
 @alone
@@ -79,4 +83,4 @@ def states(worker_id: str, *, since: int = 0, limit: int = 1000) -> Steps[list[W
     found = yield Statement(
         "worker_states", {"worker_id": worker_id, "since": At(since), "limit": limit}
     )
-    return [rows.worker_state(row) for row in found]
+    return list(rows.readable(rows.worker_state, found))

@@ -27,18 +27,21 @@ from time import monotonic
 from holdfast.core.cursor import PATIENCE
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.outcome import NotBegun
-from holdfast.core.records import ClaimedTask, Position
+from holdfast.core.records import ClaimedTask, Position, Refused
 from holdfast.runtime.options import MAX_BATCH
+from holdfast.runtime.supervisor.duties.refuser import Refuser
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle
 from holdfast.runtime.supervisor.state.handover import Handover, begins
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import QueueSource
+from holdfast.runtime.supervisor.state.refused_rows import RefusedRows
 from holdfast.runtime.supervisor.state.source_list import SourceList
 from holdfast.runtime.supervisor.state.unknown_commits import UnknownCommits
 from holdfast.store.op import Key, at_once
 from holdfast.store.protocol import Store
+from holdfast.store.row_refused import RowRefused
 from holdfast.store.verbs import claims
 from holdfast.store.verbs.claims import Begin, Child, Hold, Request, Turn
 
@@ -70,6 +73,7 @@ class Claimer:
         *,
         worker_id: str,
         hostname: str,
+        aside: RefusedRows | None = None,
     ) -> None:
         self._store = store
         self._ledger = ledger
@@ -82,6 +86,10 @@ class Claimer:
         """Whether to ask all queues of many before the next poll is due."""
         self._ask_not_before = 0.0
         self._unknown_commits = UnknownCommits(store, ledger, outage)
+        self._aside = aside if aside is not None else RefusedRows()
+        self._refuser = Refuser(
+            store, ledger, outage, self._aside, worker_id=worker_id, hostname=hostname
+        )
 
     def rung(self, queues: frozenset[str]) -> None:
         """A hint: look into these queues (all of them if it does not say)."""
@@ -209,6 +217,7 @@ class Claimer:
                 source.position(now),
                 source.policies,
                 self._as_known(plan.child),
+                self._aside.keys,
             )
             return
 
@@ -253,19 +262,43 @@ class Claimer:
         except StoreUnavailable as error:
             self._failed(plan, at_once, error)
             return
+        except RowRefused as error:
+            with self._ledger.lock:
+                self._ledger.put_back(at_once)
+            self._one_by_one(plan, error)
+            return
         self._outage.over()
         self._landed(plan, at_once, done)
+
+    def _one_by_one(self, plan: _Plan, error: RowRefused) -> None:
+        """The store has refused a turn: some row that it would write breaks a constraint."""
+        log.warning("a claim or a start was refused, and is made one by one: %s", error)
+        try:
+            self._refuser.start(plan.begins)
+            claimed = () if plan.request is None else self._refuser.claim(plan.request)
+        except StoreUnavailable as away:
+            self._failed(_Plan([a for a in plan.begins if not a.started]), [], away)
+            return
+        with self._ledger.lock:
+            self._ledger.claimed(claimed)
+            self._ledger.hold(claimed)
+            if plan.source is not None:
+                plan.source.rung()
 
     def _fill(self, plan: _Plan, child: ChildHandle) -> None:
         """Claim and start a window for one child, in one statement."""
         assert plan.request is not None
         assert plan.source is not None
         try:
-            claimed = self._store.run(claims.claim(**plan.request._asdict())).tasks
+            found = self._store.run(claims.claim(**plan.request._asdict()))
         except StoreUnavailable as error:
             self._failed(plan, [], error)
             return
+        except RowRefused as error:
+            self._one_by_one(plan, error)
+            return
         self._outage.over()
+        claimed = found.tasks
         with self._ledger.lock:
             self._ledger.claimed(claimed)
             window = self._ledger.fill_window(child, claimed)
@@ -277,7 +310,7 @@ class Claimer:
                 self._ledger.ended(*(Finished(run, NotBegun()) for run in window.back))
                 self._ledger.announce()
         handover.send()
-        self._looked(plan.source, plan.request, claimed)
+        self._looked(plan.source, plan.request, claimed, found.refused)
 
     def _landed(self, plan: _Plan, at_once: list[Assignment], done: Turn) -> None:
         with self._ledger.lock:
@@ -291,12 +324,21 @@ class Claimer:
             order.send()
         # Not before: children need not wait for where the next claim begins.
         if plan.source is not None and plan.request is not None:
-            self._looked(plan.source, plan.request, done.claimed)
+            self._looked(plan.source, plan.request, done.claimed, done.refused)
 
     def _looked(
-        self, source: QueueSource, request: Request, claimed: Sequence[ClaimedTask]
+        self,
+        source: QueueSource,
+        request: Request,
+        claimed: Sequence[ClaimedTask],
+        refused: Sequence[Refused],
     ) -> None:
-        if len(claimed) < request.wanted:
+        if refused:
+            self._refuser.refuse(request.token, refused, alone=not claimed)
+            # There may be more behind them.
+            with self._ledger.lock:
+                source.rung()
+        elif len(claimed) < request.wanted:
             try:
                 horizon = self._store.run(claims.horizon(request.queue, request.after))
             except StoreUnavailable:
@@ -363,5 +405,11 @@ class Claimer:
             self._outage.noted(error)
             self._unknown_commits.of_tasks(tasks)
             return
+        except RowRefused as error:
+            if len(tasks) > 1:
+                for task in tasks:
+                    self.release([task])
+                return
+            self._aside.add(tasks[0].key, error, "release")
         with self._ledger.lock:
             self._ledger.forget(tasks)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
-from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.errors import StoreUnavailable
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import HEAD, Position
 from holdfast.runtime.options import WorkerOptions
@@ -79,7 +79,7 @@ class Dropper:
             return self._page(now)
         except StoreUnavailable as error:
             self._outage.noted(error)
-        except StoreError:
+        except Exception:
             log.exception("dropping unknown tasks failed; it is tried again in a minute")
         self._rest(now)
         return _LOOK_OUT

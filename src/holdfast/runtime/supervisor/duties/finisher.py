@@ -24,12 +24,15 @@ from itertools import islice
 from operator import attrgetter
 from time import monotonic
 
+import msgspec
+
 from holdfast.core.error_code import ErrorCode
-from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.errors import StoreUnavailable
 from holdfast.core.outcome import Failed, Returned, decide
 from holdfast.core.records import Answer, ClaimedTask, Landing
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
+from holdfast.core.text import one_line
 from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Finished
@@ -144,8 +147,14 @@ class Finisher:
             else:
                 self._away(batch, error)
             return
-        except StoreError as error:
-            self._refused(batch, error, waits)
+        except Exception as error:  # noqa: BLE001 - an outcome is never lost for a row nobody foresaw
+            if extras.tallies:
+                # Counters that somebody wrote by hand may not be counted up any further.
+                self._counts.clear()
+                log.error("statistics were refused and are dropped: %s", one_line(str(error), 300))
+                self._write(batch, waits=waits)
+            else:
+                self._refused(batch, error, waits)
             return
         self._outage.over()
         self._unsure = False
@@ -362,23 +371,29 @@ class Finisher:
             **{key: Landing(Answer.LANDED) for key, _ in landed},
         }
 
-    def _refused(self, batch: list[Finished], error: StoreError, waits: bool) -> None:
+    def _refused(self, batch: list[Finished], error: Exception, waits: bool) -> None:
         """Find the row that the store refuses, and let it alone fail."""
-        if not batch:
-            self._counts.clear()
-            log.error("statistics were refused and are dropped: %s", error)
-        elif len(batch) > 1:
+        if len(batch) > 1:
             middle = len(batch) // 2
             self._write(batch[:middle], waits=waits)
             self._write(batch[middle:], waits=waits)
-        elif isinstance(batch[0].outcome, Failed):
+        elif batch and (batch[0].note is not None or batch[0].printed is not None):
+            # Its end matters more than what it said.
+            done = batch[0]
+            log.error(
+                "%s: what it noted and printed is dropped: %s",
+                named(done.assignment.task),
+                one_line(str(error), 300),
+            )
+            self._write([msgspec.structs.replace(done, note=None, printed=None)], waits=waits)
+        elif batch and isinstance(batch[0].outcome, Failed):
             done = batch[0]
             log.error("%s: its end cannot be written: %s", named(done.assignment.task), error)
             task = done.assignment.task
             with self._ledger.lock:
                 self._ledger.aside.settled((task.key, task.token))
                 self._ledger.forget([task])
-        else:
+        elif batch:
             done = batch[0]
             reason = TaskError.ours(
                 ErrorCode.RESULT_NOT_SERIALISABLE, f"the store refused the result: {error}"

@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable
 from time import monotonic
 
-from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.op import Key, Op, at_once
@@ -59,7 +59,7 @@ class Janitor:
         except StoreUnavailable as error:
             self._outage.noted(error)
             return 1.0
-        except StoreError:
+        except Exception:
             log.exception("retention failed; it is tried again in an hour")
             self._after = None
             return _BETWEEN_WALKS

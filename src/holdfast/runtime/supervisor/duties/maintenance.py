@@ -15,18 +15,22 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
+from typing import TypeAlias
 
-from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.errors import StoreUnavailable
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Change, Crashed, decide
 from holdfast.core.text import one_line
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.lease_keeper import uptime
 from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.state.refused_rows import RefusedRows
 from holdfast.runtime.supervisor.task_log import TaskLog
+from holdfast.store.op import Key, Op
 from holdfast.store.protocol import Store
+from holdfast.store.row_refused import RowRefused
 from holdfast.store.verbs import leases, timing
 from holdfast.store.verbs.leases import Abandoned
 
@@ -34,6 +38,12 @@ log = logging.getLogger("holdfast.worker")
 
 _LOOK_AGAIN = 0.05
 """Seconds between two looks at what is due next, however many hints come."""
+_LONGEST_REST = 60.0
+"""Seconds for which what has failed again and again is left alone."""
+_ONE_BY_ONE = 200
+"""Rows that are tried one by one before the next look at a batch."""
+Verb: TypeAlias = "Callable[..., Op[list[bytes]]]"
+First: TypeAlias = "Callable[[Sequence[Key]], Op[Key | None]]"
 
 
 class Maintenance:
@@ -50,6 +60,7 @@ class Maintenance:
         promoted: Callable[[], None],
         told_time: Callable[[int], None] = lambda now: None,
         clock: Callable[[], float] = uptime,
+        aside: RefusedRows | None = None,
         task_log: TaskLog | None = None,
     ) -> None:
         self._task_log = task_log or TaskLog()
@@ -61,6 +72,11 @@ class Maintenance:
         self._told_time = told_time
         """Called with what the store's clock says, whenever it was asked."""
         self._looked_at = self._recover_at = self._expire_at = -inf
+        self._aside = aside if aside is not None else RefusedRows()
+        self._failed: dict[str, tuple[int, float]] = {}
+        """How often each part has failed in a row, and when it is tried again."""
+        self._put_off: dict[bytes, float] = {}
+        """Leases that could not be recovered as a whole, and until when others come first."""
 
     def tick(self) -> float:
         """Do what is due; how long until something may be due again."""
@@ -77,41 +93,88 @@ class Maintenance:
         except StoreUnavailable as error:
             self._outage.noted(error)
             return _LOOK_AGAIN * 4
-        except StoreError:
-            log.exception("maintenance failed; it is tried again")
-            return self._options.poll
 
     def _round(self, now: float) -> float:
-        wait = self._promote()
+        wait = self._on_its_own("promote", self._promote, now)
         if now >= self._expire_at:
             self._expire_at = now + self._options.poll * random.uniform(0.5, 1.0)
-            while len(self._store.attempt(timing.expire)) == timing.BATCH:
-                pass
+            self._on_its_own("expire", self._expire, now)
         if now >= self._recover_at:
             self._recover_at = now + min(self._options.gap / 3, 1.0)
-            self._recover()
-            self._store.tend()
+            self._on_its_own("recover", self._recover, now)
+            self._on_its_own("tend", self._tend, now)
         return min(wait, self._expire_at - now, self._recover_at - now)
 
+    def _on_its_own(self, name: str, part: Callable[[], float], now: float) -> float:
+        """Do one part. If it fails it rests for a while, and the others go on."""
+        failures, again_at = self._failed.get(name, (0, -inf))
+        if now < again_at:
+            return again_at - now
+        try:
+            wait = part()
+        except StoreUnavailable:
+            raise
+        except Exception:
+            pause = min(2.0**failures, _LONGEST_REST)
+            self._failed[name] = min(failures + 1, 10), now + pause
+            log.exception("%s failed; it is tried again in %g s", name, pause)
+            return pause
+        self._failed.pop(name, None)
+        return wait
+
+    def _tend(self) -> float:
+        self._store.tend()
+        return inf
+
     def _promote(self) -> float:
-        due = self._store.run(timing.next_due())
+        due = self._store.run(timing.next_due(self._aside.keys))
         self._told_time(due.now)
         if due.at is None:
             return self._options.poll
         if due.at > due.now:
             return (due.at - due.now) / 1_000_000
         while True:
-            found = self._store.attempt(timing.promote)
+            found = self._batch(timing.promote, timing.first_due, "promote")
             if found:
                 self._promoted()
-            if len(found) < timing.BATCH:
+            if found < timing.BATCH:
                 return 0.0
 
-    def _recover(self) -> None:
+    def _expire(self) -> float:
+        while self._batch(timing.expire, timing.first_expired, "expire") == timing.BATCH:
+            pass
+        return inf
+
+    def _batch(self, verb: Verb, first: First, doing: str) -> int:
+        """Apply a verb to a batch; how many it met.
+
+        If the store refuses the batch, one by one: the row that it refuses is set aside.
+        """
+        aside = self._aside
+        try:
+            return len(self._store.attempt(lambda: verb(aside=aside.keys)))
+        except RowRefused:
+            pass
+        met = 0
+        for _ in range(_ONE_BY_ONE):
+            key = self._store.run(first(aside.keys))
+            if key is None:
+                break
+            try:
+                self._store.attempt(lambda: verb(1, aside=aside.keys))
+                met += 1
+            except RowRefused as error:
+                aside.add(key, error, doing)
+        return met
+
+    def _recover(self) -> float:
         gap_us = round(self._options.gap * 1_000_000)
         if not self._store.run(leases.count()):
-            return
-        tried: list[bytes] = []
+            return inf
+        now = self._clock()
+        self._put_off = {token: until for token, until in self._put_off.items() if until > now}
+        # Those that failed a moment ago come last.
+        tried: list[bytes] = list(self._put_off)
         decided: dict[bytes, tuple[Abandoned, Change]] = {}
 
         def decide_about(task: Abandoned) -> Change:
@@ -121,12 +184,26 @@ class Maintenance:
 
         while self._store.attempt(lambda: leases.may_recover(gap_us)):
             decided.clear()
-            done = self._store.attempt(
-                lambda: leases.recover(decide_about, tried=tried, gap_us=gap_us)
-            )
+            try:
+                done = self._store.attempt(
+                    lambda: leases.recover(
+                        decide_about, tried=tried, aside=self._aside.keys, gap_us=gap_us
+                    )
+                )
+            except RowRefused as error:
+                if not self._recover_singly(decide_about, tried, error):
+                    raise
+                continue
             if done is None:
-                return
+                return inf
             tried.append(done.token)
+            if done.unreadable is not None:
+                log.error(
+                    "INVALID_ROW: the lease %s of worker %s could not be read and is deleted; its "
+                    "tasks are found by the audit",
+                    one_line(done.unreadable, 100),
+                    one_line(done.worker_id, 100),
+                )
             if done.released or done.recovered:
                 log.warning(
                     "worker %s vanished: %d of its tasks recovered, %d unstarted ones released",
@@ -138,6 +215,33 @@ class Maintenance:
                     policy = Policy.decode(task.task_options)
                     self._task_log.recovered(task, task.attempt, change, policy)
                 self._promoted()
+        return inf
+
+    def _recover_singly(
+        self, decide_about: Callable[[Abandoned], Change], tried: list[bytes], error: RowRefused
+    ) -> bool:
+        """The store refused to have a lease recovered: its tasks one by one.
+
+        What is refused alone is set aside, and the lease is put off; False if there is none.
+        """
+        found = self._store.attempt(lambda: leases.expired(tried))
+        if found is None:
+            return False
+        token, keys = found
+        log.warning("a lease is recovered task by task: %s", one_line(str(error), 300))
+        for key in keys:
+            others = {*keys, *self._aside.keys} - {key}
+            try:
+                self._store.attempt(
+                    lambda others=others: leases.recover(  # type: ignore[misc]
+                        decide_about, tried=tried, aside=others
+                    )
+                )
+            except RowRefused as refused:
+                self._aside.add(key, refused, "recover")
+        tried.append(token)
+        self._put_off[token] = self._clock() + _LONGEST_REST
+        return True
 
 
 def abandoned(task: Abandoned) -> Change:

@@ -8,6 +8,7 @@ held by somebody's transaction is set aside and tried again; the rest does not w
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,13 +18,17 @@ from holdfast.core.lifecycle import Verb
 from holdfast.core.outcome import Change
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
+from holdfast.core.text import one_line
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.set_aside import SetAside
 from holdfast.runtime.supervisor.task_log import named
 from holdfast.store.op import Key, at_once
 from holdfast.store.protocol import Store
+from holdfast.store.row_refused import RowRefused
 from holdfast.store.verbs import leases
+
+log = logging.getLogger("holdfast.worker")
 
 _INTERRUPTED = Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
 
@@ -79,6 +84,10 @@ class UnknownCommits:
                     return False
                 # Something that one of them has to write, further away.
                 held = keys
+            except RowRefused as error:
+                # What cannot be given back stays until its lease has run out.
+                log.error("a claim without an answer cannot be undone: %s", one_line(str(error)))
+                held = ()
             self._outage.over()
             self._open.pop()
             self._settled(one, held)

@@ -14,6 +14,7 @@ import apsw
 from holdfast.core.errors import ConfigError, StoreError
 from holdfast.store.op import Row
 from holdfast.store.sqlite import faults
+from holdfast.store.sqlite.drivers import foreign_text
 from holdfast.store.sqlite.drivers.driver import Parameters, Version
 
 _STATEMENTS = 256
@@ -45,8 +46,23 @@ class ApswConnection:
         return self._raw.changes()
 
     def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        returning = foreign_text.as_bytes(sql)
         try:
+            if returning is not None:
+                found = self._cursor.execute(returning, parameters).fetchall()
+                return foreign_text.from_bytes(found)
             return self._cursor.execute(sql, parameters).fetchall()
+        except UnicodeDecodeError:
+            return self._query_with_types(sql, parameters)
+        except apsw.Error as error:
+            raise self._fault(error) from error
+
+    def _query_with_types(self, sql: str, parameters: Parameters) -> list[Row]:
+        """Run a query again, in which some text is not UTF-8."""
+        try:
+            columns = len(self._cursor.execute(sql, parameters).description)
+            asked = foreign_text.with_types(sql, columns)
+            return foreign_text.from_types(self._cursor.execute(asked, parameters).fetchall())
         except apsw.Error as error:
             raise self._fault(error) from error
 

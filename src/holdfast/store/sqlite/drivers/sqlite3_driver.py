@@ -10,15 +10,18 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from holdfast.core.errors import ConfigError, StoreError
 from holdfast.store.op import Row
 from holdfast.store.sqlite import faults
+from holdfast.store.sqlite.drivers import foreign_text
 from holdfast.store.sqlite.drivers.driver import Parameters, Version
 
 _STATEMENTS = 256
+_NOT_UTF8 = "Could not decode to UTF-8"
 _RETURNING = re.compile(r"\bRETURNING\b", re.IGNORECASE)
 
 
@@ -48,10 +51,27 @@ class Sqlite3Connection:
         return self._cursor.rowcount
 
     def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        sql = known_here(sql)
+        returning = foreign_text.as_bytes(sql)
+        try:
+            if returning is not None:
+                found = self._cursor.execute(returning, parameters).fetchall()
+                return foreign_text.from_bytes(found)
+            return self._cursor.execute(sql, parameters).fetchall()
+        except sqlite3.Error as error:
+            if _NOT_UTF8 in str(error):
+                return self._query_leniently(sql, parameters)
+            raise self._fault(error) from error
+
+    def _query_leniently(self, sql: str, parameters: Parameters) -> list[Row]:
+        """Run a query again, in which some text is not UTF-8."""
+        given, self._raw.text_factory = self._raw.text_factory, foreign_text.text
         try:
             return self._cursor.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
             raise self._fault(error) from error
+        finally:
+            self._raw.text_factory = given
 
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> list[Row]:
         try:
@@ -169,6 +189,14 @@ def adopt(raw: sqlite3.Connection) -> Sqlite3Connection:
     except sqlite3.ProgrammingError as error:
         # Closed, or of another thread.
         raise ConfigError(f"the connection given to `using` cannot be used: {error}") from error
+
+
+@cache
+def known_here(sql: str) -> str:
+    """A text in the functions of this version: octet_length() is younger than many."""
+    if sqlite3.sqlite_version_info >= (3, 43):
+        return sql
+    return sql.replace("octet_length(", "length(")
 
 
 def _execute_many(cursor: sqlite3.Cursor, sql: str, rows: Iterable[Parameters]) -> list[Row]:

@@ -1,0 +1,21 @@
+-- Every column of tasks that an operator names by what stands in the database.
+-- Differs from SQLite, where an id may be any text, and the key is a number.
+SELECT
+    task.id, task.task_name, task.version, task.queue_name, task.priority, task.status,
+    CASE WHEN octet_length(task.args) <= 67108864 THEN task.args ELSE '' END AS args,
+    CASE WHEN octet_length(task.kwargs) <= 67108864 THEN task.kwargs ELSE '' END AS kwargs,
+    task.task_options, task.tags, task.enqueue_sha, task.sent_at, task.created_at,
+    greatest(task.updated_at, note.updated_at) AS updated_at, task.enqueued_at, task.run_at,
+    task.due_at, task.good_until, task.good_for_us, task.expire_at, task.claim_token,
+    task.claimed_at, task.claimed_by_worker_id, task.started_at, task.first_started_at,
+    task.retried_at, greatest(task.heartbeat_at, note.heartbeat_at) AS heartbeat_at,
+    task.cancel_requested_at, task.worker_pid, task.worker_hostname, task.worker_process_name,
+    task.attempt, task.retry_count, task.max_retries, task.crash_count, task.next_retry_at,
+    task.finished_at, task.completed_at, task.failed_at, task.result, task.error_code,
+    task.failed_reason, task.dead, note.progress, note.stage, note.stage_meta, note.output,
+    task.unique_key, task.unique_slot, task.concurrency_key, task.workflow_id, task.deps_needed,
+    task.deps_open, task.parent_id, task.root_id, task.schedule_name, task.schedule_tick,
+    task.trace_context, task.id AS key
+FROM holdfast_tasks AS task
+LEFT JOIN holdfast_task_notes AS note ON note.task_id = task.id
+WHERE task.id = ANY (:uuids::uuid[]);

@@ -1,0 +1,43 @@
+"""Rows that cannot be read: an operator's way to be rid of them.
+
+Owns their deletion by raw key: what stands in the database, because such a row may have no id. A
+row that can be read is a task, and is never touched here, whatever its status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.core.errors import UnreadableRow
+from holdfast.store import rows
+from holdfast.store.op import Ints, Key, Keys, Statement, Steps, Texts, Uuids, writes
+
+_LARGEST_KEY = 2**63 - 1
+
+
+@writes
+def delete_unreadable(raw_keys: Sequence[str]) -> Steps[dict[str, bool]]:
+    """Delete the unreadable rows of tasks with these keys; True for each that is gone.
+
+    A key is what lists and the log name a row by: its id; on SQLite also the number of the row, or
+    the text that stands in place of the id.
+    """
+    numbers = [int(key) for key in raw_keys if key.isdecimal() and int(key) <= _LARGEST_KEY]
+    found = yield Statement(
+        "tasks_by_raw_key",
+        {
+            "numbers": Ints(numbers),
+            "uuids": Uuids(rows.uuid(key) for key in raw_keys if rows.is_uuid(key)),
+            "texts": Texts(rows.texts(key for key in raw_keys if not rows.is_uuid(key))),
+        },
+    )
+    doomed: dict[Key, set[str]] = {}
+    for row in found:
+        try:
+            rows.task(row)
+        except UnreadableRow:
+            doomed[rows.key(row[-1])] = {rows.named(row[-1]), rows.named(row[0])}
+    if doomed:
+        yield Statement("delete_unreadable", {"keys": Keys(doomed)})
+    gone = {name for names in doomed.values() for name in names}
+    return {key: key in gone or key.lower() in gone for key in raw_keys}

@@ -1,0 +1,148 @@
+"""Rows that somebody wrote by hand: they stop nobody, and an operator sees them.
+
+The whole corpus of `tests.support.hostile_rows` is for the full run; a sample of it runs always.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from holdfast import TaskStatus
+from holdfast.cli.main import main
+from holdfast.runtime.options import WorkerOptions
+from holdfast.runtime.supervisor.duties.dropper import Dropper
+from holdfast.runtime.supervisor.duties.janitor import Janitor
+from holdfast.runtime.supervisor.outage import Outage
+from holdfast.store.open import open_store
+from tests.support.deadline import passed, until
+from tests.support.hostile_rows import corpus, open_rows
+from tests.support.site import Site, ended
+from tests.support.sites import MakeSite
+from tests.support.worker import WorkerProcess
+
+PROGRAM = "tests.faults.programs.plain"
+SAMPLE = 400
+LOOKS = (
+    ("tasks", "list"),
+    ("tasks", "list", "--limit", "2000", "--json"),
+    *(("tasks", "list", "--status", status.value) for status in TaskStatus),
+    ("tasks", "list", "--tag", "x"),
+    ("tasks", "list", "--queue", "default", "--name", "good"),
+    ("tasks", "list", "--error", "INVALID_ROW"),
+    ("dead-letters", "list"),
+    ("dead-letters", "list", "--json"),
+    ("queues", "list"),
+    ("queues", "list", "--json"),
+    ("workers", "list", "--all"),
+    ("workers", "list", "--all", "--json"),
+    ("db", "status"),
+)
+
+
+def test_a_sample_of_hostile_rows_stops_nobody(fresh_site: MakeSite) -> None:
+    _besieged(fresh_site(PROGRAM), SAMPLE)
+
+
+@pytest.mark.slow
+def test_no_hostile_row_stops_anybody(fresh_site: MakeSite) -> None:
+    _besieged(fresh_site(PROGRAM), None)
+
+
+def _besieged(site: Site, sample: int | None) -> None:
+    """A worker, the duties that take their time, and every command, over hostile rows."""
+    before = [site.send("good", number) for number in range(20)]
+    seed = int(os.environ.get("HOLDFAST_TEST_SEED", "20"))
+    with closing(open_rows(site.url)) as hostile:
+        everything = list(corpus(hostile))
+        chosen = random.Random(seed).sample(everything, sample) if sample else everything
+        written = hostile.write(chosen)
+    assert written > len(chosen) / 3
+    worker = site.worker("-c", "2", "--lease", "2").ready()
+    after = [site.send("good", number) for number in range(20)]
+    for handle in (*before, *after):
+        assert ended(handle, 60.0) is TaskStatus.COMPLETED, worker.said[-5000:]
+    _let_settle(site, worker)
+    last = [site.send("good", number) for number in range(5)]
+    for handle in last:
+        assert ended(handle, 10.0) is TaskStatus.COMPLETED, worker.said[-5000:]
+    assert _megabytes(worker.pid) < 400
+    assert worker.stop() == 0, worker.said[-5000:]
+    assert "goes on" not in worker.said, worker.said[-8000:]
+    assert "Traceback" not in worker.said, worker.said[-8000:]
+    assert "\nERROR forged" not in worker.said
+    _walk(site)
+    _look(site)
+
+
+def _let_settle(site: Site, worker: WorkerProcess) -> None:
+    """Wait until the worker has nothing more to do, which hostile rows must not keep it from."""
+
+    def is_calm() -> bool:
+        assert worker.process.poll() is None, worker.said[-5000:]
+        began = _cpu_seconds(worker.pid)
+        passed(1.0)
+        return _cpu_seconds(worker.pid) - began < 0.3
+
+    until(is_calm, within=60.0, what=f"the worker to rest:\n{worker.said[-3000:]}")
+
+
+def _walk(site: Site) -> None:
+    """What a worker does once an hour."""
+    heard = _Errors()
+    logger = logging.getLogger("holdfast.worker")
+    logger.addHandler(heard)
+    store = open_store(site.app.config.store)
+    try:
+        options = WorkerOptions(drop_unknown_after=3600.0)
+        janitor = Janitor(store, options, Outage(1.0))
+        janitor.tick()
+        while janitor.tick() < 1.0:
+            pass
+        clock = [1e6]
+        dropper = Dropper(store, options, Outage(1.0), known=(), clock=lambda: clock[0])
+        for _ in range(200):
+            clock[0] += 4.0
+            dropper.tick()
+    finally:
+        logger.removeHandler(heard)
+        store.close()
+    assert not heard.records, [record.getMessage() for record in heard.records]
+
+
+class _Errors(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.records.append(record)
+
+
+def _look(site: Site) -> None:
+    """Every command that shows something."""
+    for command in LOOKS:
+        began = time.monotonic()
+        found = CliRunner().invoke(main, [*command, "--url", site.url], prog_name="holdfast")
+        if found.exception is not None and not isinstance(found.exception, SystemExit):
+            raise AssertionError(command) from found.exception
+        assert found.exit_code == 0, (command, found.stdout[-500:], found.stderr[-500:])
+        assert time.monotonic() - began < 20, command
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _megabytes(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024
