@@ -40,6 +40,7 @@ Arguments = tuple[list[Any], dict[str, Any]]
 
 _GENERATORS: Final = frozenset({collections.abc.Generator, collections.abc.AsyncGenerator})
 _AWAITABLES: Final = frozenset({collections.abc.Coroutine, collections.abc.Awaitable})
+_MAY_HOLD_BYTES: Final = (bytes, bytearray, memoryview, list, tuple, dict)
 _REST: Final = "*"
 _OTHERS: Final = "**"
 _KEYWORD: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -128,8 +129,13 @@ class Signature:
     ) -> None:
         """The same for arguments that JSON has no type for: refuses also what would arrive as
         another type because no annotation says which it is."""
-        back, named = self.decode(args_json, kwargs_json)
         open_types = (self._types or self._decoders()).open
+        if not open_types and not any(
+            isinstance(value, _MAY_HOLD_BYTES) for value in (*args, *kwargs.values())
+        ):
+            self.check(args_json, kwargs_json)
+            return
+        back, named = self.decode(args_json, kwargs_json)
         for index, (value, arrives) in enumerate(zip(args, back, strict=True)):
             place = self._place(index)
             name = place if index < len(self._positional) else _REST
