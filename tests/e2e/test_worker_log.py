@@ -12,7 +12,7 @@ from tests.support.deadline import until
 from tests.support.worker import WorkerProcess
 
 APP = """
-import asyncio, os, signal, time, threading
+import asyncio, atexit, os, signal, time, threading
 from holdfast import Holdfast, Retry
 
 app = Holdfast("sqlite:///tasks.db", kill_grace=0.3)
@@ -58,6 +58,7 @@ def leaves_a_thread() -> None:
         print("words of nobody")
         raise OSError("nobody's fault")
     threading.Thread(target=late).start()
+    atexit.register(print, "the last words")
 
 @app.hooks.worker_started
 def started(event: object) -> None:
@@ -103,6 +104,7 @@ def test_failures_crashes_and_stalls_are_said(place: Path) -> None:
         until(lambda: all(words in worker.said for words in wanted), what=str(wanted))
         assert worker.stop() == 0, worker.said
         lines = worker.said.splitlines()
+        assert "the last words" in worker.said
     assert not any(line.startswith("forged") for line in lines)
     assert not any("completed" in line for line in lines), "only with -v"
 

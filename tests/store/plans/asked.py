@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.core.ending import Failed
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import decide
-from holdfast.core.records import HEAD
+from holdfast.core.records import HEAD, TaskFilter
 from holdfast.core.result import TaskError
 from holdfast.store.op import Key, Op, Row, Statement, drive
 from holdfast.store.verbs import (
@@ -23,6 +23,7 @@ from holdfast.store.verbs import (
     finish,
     inspect,
     leases,
+    newest,
     operate,
     retention,
     timing,
@@ -92,6 +93,8 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
         evidence.write_notes([evidence.TaskNote(key, TOKEN, heartbeat=True) for key in keys]),
         cancel.cancel(ids),
         inspect.statuses(ids),
+        inspect.find_ids(ids[0], ids[-1], "708192", scan=100, limit=2),
+        newest.newest(TaskFilter()),
         timing.promote(),
         timing.next_due(),
         timing.expire(),

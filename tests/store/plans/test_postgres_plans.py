@@ -42,6 +42,12 @@ WANTED = {
     "ready_queues": {"holdfast_tasks_claim": "(queue_name = wanted.queue_name)"},
     "start": {"holdfast_tasks_pkey": BY_KEY},
     "statuses": {"holdfast_tasks_pkey": BY_KEY},
+    "tasks_by_id": {"holdfast_tasks_pkey": BY_KEY},
+    "find_ids": {"holdfast_tasks_pkey": "((id >= "},
+    "list_newest": {
+        "holdfast_tasks_own": "(ROW(created_at, id) < ROW(",
+        "holdfast_tasks_pkey": "(id < ",
+    },
     "release": {"holdfast_tasks_pkey": BY_KEY},
     "complete": {"holdfast_tasks_pkey": BY_KEY},
     "end": {"holdfast_tasks_pkey": BY_KEY},
@@ -149,7 +155,17 @@ def test_candidates_are_locked_by_primary_key(plans: dict[str, list[Scan]]) -> N
     assert [scan.index for scan in looked_up] == ["holdfast_tasks_pkey"]
 
 
-@pytest.mark.parametrize("name", ["claim", "claim_horizon", "promote", "expire", "unknown_pending"])
+IN_THE_ORDER_OF_AN_INDEX = [
+    "claim",
+    "claim_horizon",
+    "promote",
+    "expire",
+    "unknown_pending",
+    "find_ids",
+]
+
+
+@pytest.mark.parametrize("name", IN_THE_ORDER_OF_AN_INDEX)
 def test_what_comes_first_is_read_in_the_order_of_its_index(
     plans: dict[str, list[Scan]], name: str
 ) -> None:

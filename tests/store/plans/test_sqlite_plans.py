@@ -46,6 +46,13 @@ WANTED = {
     "cancel": {BY_ID},
     "lock_tasks": {BY_ID},
     "statuses": {BY_ID},
+    "tasks_by_id": {BY_ID},
+    "find_ids": {"USING COVERING INDEX sqlite_autoindex_holdfast_tasks_1 (id>? AND id<?)"},
+    "list_newest": {
+        "USING COVERING INDEX holdfast_tasks_own ((created_at,id)<(?,?))",
+        "USING INDEX sqlite_autoindex_holdfast_tasks_1 (id<?)",
+        BY_ID,
+    },
     "drop": {BY_ID},
     "deletable": {BY_ID},
     "promote": {"USING COVERING INDEX holdfast_tasks_due (due_at<?)", BY_KEY},
