@@ -11,21 +11,23 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from time import monotonic, monotonic_ns
 from uuid import UUID
 
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle
 from holdfast.runtime.supervisor.state.ledger import Ledger
 
+_PACKAGE = str(Path(__file__).parents[2])
 _MOST_TASKS = 20
 """Of one child; a window of short tasks may be long."""
 
 
-def report(ledger: Ledger, queues: Sequence[str], stopping: bool) -> str:
-    """All of it, as lines."""
+def report(ledger: Ledger, queues: Sequence[str], stopping: bool) -> list[str]:
+    """All of it, line by line."""
     with ledger.lock:
         lines = list(_work(ledger, queues, stopping))
-    return "\n".join([*lines, *_threads()])
+    return [*lines, *_threads()]
 
 
 def _work(ledger: Ledger, queues: Sequence[str], stopping: bool) -> Iterator[str]:
@@ -70,5 +72,8 @@ def _threads() -> Iterator[str]:
     for thread in threading.enumerate():
         frame = frames.get(thread.ident or 0)
         if frame is not None:
-            place = traceback.extract_stack(frame, limit=1)[0]
+            stack = traceback.extract_stack(frame)
+            # That it waits in the standard library says less than what it waits for.
+            own = [place for place in stack if place.filename.startswith(_PACKAGE)]
+            place = (own or stack)[-1]
             yield f"    {thread.name}: {place.name} ({place.filename}:{place.lineno})"

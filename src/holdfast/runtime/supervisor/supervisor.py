@@ -295,12 +295,12 @@ class Supervisor:
         if not self._is_asked:
             return
         self._is_asked = False
-        text = report(self.ledger, self._queues, self._shutdown.asked)
-        if log.isEnabledFor(logging.INFO):
-            log.info("%s", text)
-        else:
-            # Somebody has asked for it.
-            sys.stderr.write(f"{text}\n")
+        for line in report(self.ledger, self._queues, self._shutdown.asked):
+            if log.isEnabledFor(logging.INFO):
+                log.info("%s", line)
+            else:
+                # Somebody has asked for it.
+                sys.stderr.write(f"{line}\n")
 
     def _reap(self) -> None:
         if self._owns_process:
