@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 
@@ -16,6 +17,11 @@ def pytest_configure() -> None:
     for name in [name for name in os.environ if name.startswith("HOLDFAST_")]:
         if not name.startswith("HOLDFAST_TEST_"):
             del os.environ[name]
+    # Nor what `nohup`, or a shell's background job, says about signals: a handler of ours ignores
+    # them as well, but is not inherited by the workers that tests start.
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.hookimpl(wrapper=True)

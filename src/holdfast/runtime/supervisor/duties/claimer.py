@@ -85,6 +85,7 @@ class Claimer:
         self._asked_for = self._sources.are_many
         """Whether to ask all queues of many before the next poll is due."""
         self._ask_not_before = 0.0
+        self._is_asking = False
         self._unknown_commits = UnknownCommits(store, ledger, outage)
         self._aside = aside if aside is not None else RefusedRows()
         self._refuser = Refuser(
@@ -114,7 +115,10 @@ class Claimer:
     def found_nothing(self) -> bool:
         """Whether the last look into every queue found nothing to take."""
         return not (
-            self._asked_for or self._ledger.came_back or self._sources.may_find(monotonic())
+            self._asked_for
+            or self._is_asking
+            or self._ledger.came_back
+            or self._sources.may_find(monotonic())
         )
 
     def tick(self) -> float:
@@ -161,17 +165,20 @@ class Claimer:
             self._ledger.paused.clear()
             if not self._ledger.accepting or self._outage.is_on:
                 return
+            self._is_asking = True
         try:
             found = self._store.run(claims.ready_queues(self._sources.queues))
         except StoreUnavailable as error:
             self._outage.noted(error)
             self._asked_for = True
+            self._is_asking = False
             self._outage.wait()
             return
         # Hints that do not say which queue may come as often as anybody commits.
         self._ask_not_before = monotonic() + PATIENCE * (monotonic() - now)
         with self._ledger.lock:
             self._sources.ring(found)
+            self._is_asking = False
 
     def _plan(self) -> _Plan | None:
         now = monotonic()
