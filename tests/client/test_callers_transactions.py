@@ -151,7 +151,8 @@ def by_django(url: str, isolation: str | None) -> Iterator[Caller]:
         with wrapper.cursor() as cursor:
             cursor.execute(text)
 
-    yield Caller(wrapper, transaction.atomic, execute, lambda: not wrapper.in_atomic_block)
+    atomic: Any = transaction.atomic
+    yield Caller(wrapper, atomic, execute, lambda: not wrapper.in_atomic_block)
     wrapper.close()
 
 

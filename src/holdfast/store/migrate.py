@@ -78,7 +78,7 @@ class SchemaStatus:
 
 def read_status(connection: SchemaConnection) -> SchemaStatus:
     """Where the schema stands; refuses tables of ours without a version."""
-    applied = connection.applied()
+    applied, strays = connection.applied(), list[str]()
     if not applied:
         strays = connection.foreign_tables()
         # Between two looks somebody else may have made the schema, and then all of it is there.

@@ -127,7 +127,7 @@ def _sync_wrapper(wrapper: Any, raw: Callable[[], Any]) -> Source:
 
     def is_idle() -> bool:
         # A scoped_session is called for the session of this thread.
-        session = wrapper() if callable(wrapper) else wrapper
+        session: Any = wrapper() if callable(wrapper) else wrapper
         return not session.in_transaction()
 
     return Source(raw, lambda: None, _engine(wrapper), is_idle)
