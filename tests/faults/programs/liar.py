@@ -164,7 +164,7 @@ def _cut_page(line: int, slot: int) -> None:
     _garbage(line, slot)
 
 
-LIES: dict[str, Callable[..., None]] = {
+LIES: dict[str, Callable[..., Any]] = {
     name.removeprefix("_"): function
     for name, function in globals().copy().items()
     if callable(function) and getattr(function, "__code__", None)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, Final, Protocol
@@ -26,6 +26,7 @@ from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.runtime.supervisor.relay import permissions
 from holdfast.runtime.supervisor.relay.permissions import NotAllowed
 from holdfast.runtime.supervisor.relay.sends import RelaySends
+from holdfast.runtime.supervisor.relay.turns import Turns
 from holdfast.runtime.supervisor.state.child_handle import ProtocolError
 from holdfast.runtime.supervisor.state.held_rows import HeldRows
 from holdfast.runtime.wire.messages import Answer, Ask, Listen, Message, Rang
@@ -108,7 +109,7 @@ class RelayServer:
     ) -> None:
         self._store = store
         self._patience = patience
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="holdfast-relay")
+        self._turns = Turns(threads)
         self._sends = RelaySends(store, answer_of=self._failed, held_rows=held_rows)
         self._open: dict[tuple[_Owed, int], SimpleQueue[Ask | None]] = {}
         self._waiting = _Waiting(follow_endings)
@@ -119,11 +120,14 @@ class RelayServer:
         owed = self._owed.get(child)
         return owed is not None and owed.is_full
 
-    def asked(self, asker: Asker, question: Ask, size: int = 0) -> None:
+    def asked(self, child: Asker, question: Ask, size: int = 0) -> None:
         """A child asks one step of an operation, in a message of this size."""
-        child = self._owed.get(asker)
-        if child is None:
-            child = self._owed[asker] = _Owed(asker)
+        owed = self._owed.get(child)
+        if owed is None:
+            owed = self._owed[child] = _Owed(child)
+        self._asked(owed, question, size)
+
+    def _asked(self, child: _Owed, question: Ask, size: int) -> None:
         waiting = self._open.get((child, question.ticket))
         if waiting is not None:
             if not question.undo:
@@ -144,14 +148,14 @@ class RelayServer:
         if mode is Mode.WRITE:
             steps: SimpleQueue[Ask | None] = SimpleQueue()
             self._open[child, question.ticket] = steps
-            self._pool.submit(self._transact, child, question, asked, steps)
+            self._turns.give(child, partial(self._transact, child, question, asked, steps))
         elif mode is Mode.ALONE and question.step == 0:
             if isinstance(asked, Statement) and asked.name == "submit" and asked.table is not None:
                 self._sends.add(child, question.ticket, asked)
             else:
-                self._pool.submit(self._carry_out, child, question, asked, mode)
+                self._turns.give(child, partial(self._carry_out, child, question, asked, mode))
         else:
-            self._pool.submit(self._carry_out, child, question, asked, Mode.READ)
+            self._turns.give(child, partial(self._carry_out, child, question, asked, Mode.READ))
 
     def listens(self, child: Asker, message: Listen) -> None:
         """A child wants to hear hints, or no longer."""
@@ -161,20 +165,20 @@ class RelayServer:
         """Some task has ended: tell those who wait for one (any thread)."""
         self._waiting.ring()
 
-    def gone(self, asker: Asker) -> None:
+    def gone(self, child: Asker) -> None:
         """A child is dead: what it had begun is undone."""
-        child = self._owed.pop(asker, None)
+        owed = self._owed.pop(child, None)
         for (other, _), waiting in list(self._open.items()):
-            if other is child:
+            if other is owed:
                 waiting.put(None)
-        self._waiting.forget(asker)
+        self._waiting.forget(child)
 
     def close(self) -> None:
         """Undo what is open, end the threads."""
         for waiting in list(self._open.values()):
             waiting.put(None)
         self._sends.close()
-        self._pool.shutdown(wait=True)
+        self._turns.close()
 
     def _carry_out(self, child: _Owed, question: Ask, asked: Asked, mode: Mode) -> None:
         """Run what stands for itself."""
