@@ -37,6 +37,7 @@ _OFTEN_SET: Final = tuple(
 """Signals whose handlers are looked at after each task; of the others, and less often, `tidy`."""
 _LAST_PLAIN: Final = 32
 _OTHER_TIMERS: Final = (signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_REAL: Final = signal.ITIMER_REAL
 _STOPPED: Final = (0.0, 0.0)
 _HIGH: Final = 512
 
@@ -71,6 +72,29 @@ class ProcessState:
 
     def restore(self) -> bool:
         """A task has ended: put back what it changed. False: this process is of no more use."""
+        streams = self._streams
+        try:
+            # One expression: nearly every task changes nothing, and this is all that it costs.
+            if (
+                signal.getitimer(_REAL) == _STOPPED
+                and list(map(_handler, _OFTEN_SET)) == self._handlers
+                and sys.stdout is streams[1]
+                and sys.stderr is streams[2]
+                and sys.stdin is streams[0]
+                and os.environ is self._environ
+                and os.environ._data == self._variables  # type: ignore[attr-defined]
+                and os.umask(self._umask) == self._umask
+                and _place() == self._place
+                and sys.getrecursionlimit() == self._recursion
+                and gc.isenabled() is self._collects
+                and socket.getdefaulttimeout() == self._patience
+            ):
+                return True
+        except Exception:  # noqa: BLE001 - a handler that the task left went off in here
+            pass
+        return self._restore()
+
+    def _restore(self) -> bool:
         try:
             self._restore_timer()
         except Exception:  # noqa: BLE001 - the task's own handler went off; its timer has run out
@@ -106,7 +130,7 @@ class ProcessState:
 
     def _restore_timer(self) -> None:
         # First of all: it may go off at any moment.
-        if signal.getitimer(signal.ITIMER_REAL) != _STOPPED:
+        if signal.getitimer(_REAL) != _STOPPED:
             signal.setitimer(signal.ITIMER_REAL, 0)
         _put_back(_OFTEN_SET, self._handlers)
 
@@ -139,7 +163,7 @@ class ProcessState:
 
 
 def _put_back(numbers: tuple[int, ...], handlers: list[object]) -> None:
-    if [_handler(number) for number in numbers] == handlers:
+    if list(map(_handler, numbers)) == handlers:
         return
     for number, handler in zip(numbers, handlers, strict=True):
         if handler is not None and _handler(number) != handler:
