@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.identity import short_id
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.maintenance import Maintenance
@@ -53,6 +54,17 @@ def test_what_a_vanished_worker_had_is_recovered_within_two_seconds(lab: Lab) ->
     assert lab.task(task.id).status is TaskStatus.RUNNING
     reaper.work(2)
     assert lab.task(task.id).status is TaskStatus.PENDING
+
+
+def test_what_is_recovered_is_said(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    reaper = Reaper(lab)
+    task = lab.running(task_name="mail.send")
+    reaper.work(LEASE + 2)
+    (line,) = [r.getMessage() for r in caplog.records if r.name == "holdfast.task"]
+    assert line == (
+        f"mail.send {short_id(task.id)} recovered after attempt 1: its worker vanished: the lease "
+        "ran out; runs again at once (crash 1 of 3)"
+    )
 
 
 @pytest.mark.parametrize("lease", [1.0, 2.0, 30.0])
