@@ -408,7 +408,8 @@ def test_why_with_busy_workers(app: Holdfast, hands: Hands) -> None:
         child = app.send("child")
         assert (
             f"all its processes are busy, one of them with task {parent.id} (parent), which sent "
-            "this one: if that waits for it, give the worker more processes (-c)"
+            "this one: if that waits for it, give the worker more processes (-c), or send it to a "
+            "queue that another worker serves"
         ) in child.why().reasons
     finally:
         running.reset(token)

@@ -267,7 +267,7 @@ def _who_could(scene: _Scene) -> Iterator[str]:
 
 def _busy(scene: _Scene, knowing: int) -> str:
     busy = f"all {'its' if knowing == 1 else 'their'} processes are busy"
-    remedy = "give the worker more processes (-c)"
+    remedy = "give the worker more processes (-c), or send it to a queue that another worker serves"
     if scene.is_awaited_there:
         return f"{busy}, one of them waits for this task: {remedy}"
     parent = scene.parent
