@@ -73,7 +73,7 @@ connection.execute("ROLLBACK")
 
 
 def test_an_outsider_who_keeps_the_file_locked(site: Site, tmp_path: Path) -> None:
-    worker = site.worker("-c", "4", "--lease", str(LEASE)).ready()
+    worker = site.worker("-c", "4", "--lease", str(LEASE), HOLDFAST_LOCK_TIMEOUT="1").ready()
     other = site.worker("-c", "1", "--lease", str(LEASE), "-q", "other").ready()
     names = [f"n{number}" for number in range(4)]
     handles = [site.send("held", name) for name in names]
@@ -88,6 +88,7 @@ def test_an_outsider_who_keeps_the_file_locked(site: Site, tmp_path: Path) -> No
         assert outsider.stdout.readline() == "locked\n"
         site.ledger.open_gate(*names[:2])
         passed(LEASE * 3)
+        assert f"process {outsider.pid} (" in worker.said, "the log names who it is"
         assert outsider.stdin is not None
         outsider.stdin.close()
     back = time.monotonic()

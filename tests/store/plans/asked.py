@@ -74,7 +74,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
         "lock": [(key,) for key in keys],
         "free_tasks": [(key,) for key in keys],
         "next_due": [(None, 0)],
-        "unknown_pending": [(ids[0],)],
+        "unknown_pending": [(ids[0], keys[0])],
     }
     operations: list[Op[Any]] = [
         claims.claim(

@@ -2,7 +2,7 @@
 -- As in a claim, at most 1,000 entries after the given position are examined, so that a long queue
 -- of tasks that everybody knows costs a bounded amount, and each candidate is locked by its key.
 -- Differs from SQLite: row locks, and how a batch is bound.
-SELECT locked.id
+SELECT locked.id, locked.id AS key
 FROM (
     SELECT task.id, task.task_name, task.version, task.enqueued_at
     FROM holdfast_tasks AS task

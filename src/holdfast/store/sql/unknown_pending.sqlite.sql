@@ -2,9 +2,9 @@
 -- As in a claim, at most 1,000 entries after the given position are examined, so that a long queue
 -- of tasks that everybody knows costs a bounded amount.
 -- Differs from PostgreSQL: nothing is locked, and how a batch is bound.
-SELECT id
+SELECT id, key
 FROM (
-    SELECT id, task_name, version, enqueued_at
+    SELECT id, seq AS key, task_name, version, enqueued_at
     FROM holdfast_tasks
     WHERE queue_name = :queue_name
         AND ready

@@ -11,11 +11,11 @@ its worker this instant and stays in the row for the next pass), decides about e
 its child had crashed, and deletes the row. A worker that comes back finds its tokens gone
 from `renew`'s answer, and every write of it misses.
 
-The gap rule: while leases exist, maintenance stamps `maintained_at`. A pass that finds the
-stamp older than the gap recovers nothing until the gap has passed again, or as long as a
-keeper may need to come back if that is longer: the database was away, so live workers could
-not renew, and they go first. The time is noted in the store, for reapers that have just
-started, too.
+The gap rule: while leases exist, maintenance stamps `maintained_at`, whoever finds that due, for
+the whole fleet. A pass that finds the stamp older than the gap recovers nothing until the gap has
+passed again, or as long as a keeper may need to come back if that is longer: the database was
+away, so live workers could not renew, and they go first. The time is noted in the store, for
+reapers that have just started, too.
 """
 
 from __future__ import annotations
@@ -124,6 +124,37 @@ def clean(tokens: Sequence[bytes]) -> Steps[int]:
     return len(found)
 
 
+class Outlook(NamedTuple):
+    """What a reaper has to know before it does anything."""
+
+    leases: int
+    expired: int
+    maintained_at: int | None
+    quiet_until: int | None
+    now: int
+
+    def may_recover(self, gap_us: int) -> bool | None:
+        """Whether recovery is allowed; None if the stamp has to be looked at and written first."""
+        if self.maintained_at is None or not 0 <= self.now - self.maintained_at < gap_us // 4:
+            return None
+        return _is_over(self.quiet_until, self.now)
+
+
+@reads
+def outlook() -> Steps[Outlook]:
+    """How many leases there are, how many have expired, and how the gap rule stands."""
+    found = yield Statement("outlook", {"maintained": _MAINTAINED, "quiet": _QUIET_UNTIL})
+    return Outlook(*found[0])
+
+
+@writes
+def held() -> Steps[list[bytes]]:
+    """The expired leases that somebody's transaction holds: their owners may live, and could not
+    renew them."""
+    found = yield Statement("held_leases")
+    return [rows.uuid(row[0]) for row in found]
+
+
 @reads
 def count() -> Steps[int]:
     """How many leases there are."""
@@ -134,16 +165,22 @@ def count() -> Steps[int]:
 
 @writes
 def may_recover(gap_us: int) -> Steps[bool]:
-    """Stamp the maintenance of the fleet; False while the gap rule forbids recovery."""
+    """Stamp the maintenance of the fleet, if nobody has just done so; False while the gap rule
+    forbids recovery."""
     last, now = (yield Statement("read_meta", {"name": _MAINTAINED}))[0]
     quiet_until, _ = (yield Statement("read_meta", {"name": _QUIET_UNTIL}))[0]
-    yield Statement("write_meta", {"name": _MAINTAINED, "at": None})
+    if last is None or not 0 <= now - last < gap_us // 4:
+        yield Statement("write_meta", {"name": _MAINTAINED, "at": None})
     quiet_us = max(gap_us, KEEPERS_NEED_US)
     # A stamp in the future means that the clock stepped back. No stamp at all: the store went
     # away before anybody had looked at its first leases. The same doubt.
     if last is None or not 0 <= now - last <= gap_us:
         yield Statement("write_meta", {"name": _QUIET_UNTIL, "at": At(now + quiet_us)})
         return False
+    return _is_over(quiet_until, now)
+
+
+def _is_over(quiet_until: int | None, now: int) -> bool:
     return quiet_until is None or now >= quiet_until or quiet_until > now + _LONGEST_QUIET_US
 
 

@@ -26,7 +26,7 @@ from holdfast.store.op import (
     reads,
     writes,
 )
-from holdfast.store.verbs.claims import behind, known_name
+from holdfast.store.verbs.claims import behind, known_name, lockable
 from holdfast.store.verbs.dependents import ended_steps, resolve
 from holdfast.store.verbs.store_endings import DROPPED, EXPIRED
 
@@ -132,10 +132,12 @@ def drop(
     )
     if not unknown:
         return {}
+    # What waits for such a task may be held by somebody: then it stays for the next walk.
+    free = yield from lockable([rows.key(row[1]) for row in unknown])
     found = yield Statement(
         "drop",
         {
-            "ids": Uuids(sorted(rows.uuids(unknown))),
+            "ids": Uuids(sorted(rows.uuids([row for row in unknown if rows.key(row[1]) in free]))),
             "error": DROPPED.error,
             "reason": DROPPED.reason,
         },

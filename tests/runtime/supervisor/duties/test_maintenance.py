@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.identity import short_id
+from holdfast.core.identity import new_id, short_id
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.maintenance import Maintenance
 from holdfast.runtime.supervisor.outage import Outage
-from tests.support.stores import Kind, Lab, Labs
-from tests.support.verbs import LEASE_US
+from holdfast.store.protocol import Store
+from tests.support.locks import impatient, locked_rows
+from tests.support.stores import SECOND, Kind, Lab, Labs
+from tests.support.verbs import LEASE_US, step
+
+PENDING, RUNNING = TaskStatus.PENDING, TaskStatus.RUNNING
 
 LEASE = LEASE_US / 1_000_000
 STEP = 0.05
@@ -29,20 +33,20 @@ def lab(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
 class Reaper:
     """The maintenance of one worker, on the store's own clock."""
 
-    def __init__(self, lab: Lab, lease: float = 2.0) -> None:
+    def __init__(self, lab: Lab, lease: float = 2.0, store: Store | None = None) -> None:
         self._lab = lab
         self.duty = Maintenance(
-            lab.store,
+            store or lab.store,
             WorkerOptions(lease=lease),
             Outage(1.0),
             promoted=lambda: None,
             clock=lambda: lab.clock.advance(0) / 1_000_000,
         )
 
-    def work(self, seconds: float) -> None:
+    def work(self, seconds: float, step: float = STEP) -> None:
         """Look after the store for so long."""
-        for _ in range(round(seconds / STEP)):
-            self._lab.clock.advance(STEP)
+        for _ in range(round(seconds / step)):
+            self._lab.clock.advance(step)
             self.duty.tick()
 
 
@@ -107,3 +111,72 @@ def test_a_reaper_that_slept_through_everything_waits_too(lab: Lab) -> None:
     first.work(1)
     sleeper.work(1)
     assert lab.task(task.id).status is TaskStatus.RUNNING
+
+
+# Many workers.
+
+
+def test_the_fleet_is_stamped_by_whoever_finds_it_due(lab: Lab) -> None:
+    """Not by every worker every second: five of them write as often as one."""
+    lab.send()
+    lab.start(*lab.claim(lease_us=3600 * SECOND).tasks)
+    reapers = [Reaper(lab, lease=30.0) for _ in range(5)]
+    stamps = set()
+    seconds = 12
+    for turn in range(seconds * 5):
+        # One after the other, so that each looks at a moment of its own.
+        lab.clock.advance(0.2)
+        reapers[turn % 5].duty.tick()
+        stamps |= {row[0] for row in lab.sql(STAMPED)}
+    assert seconds / 5.0 <= len(stamps) <= seconds
+
+
+STAMPED = "SELECT at FROM holdfast_meta WHERE name = 'maintained_at'"
+
+
+# Rows that somebody holds (PostgreSQL).
+
+
+@pytest.fixture
+def postgres_lab(labs: Labs) -> Iterator[Lab]:
+    with labs.open(Kind.POSTGRES) as found:
+        yield found
+
+
+def test_a_lease_that_somebody_held_is_left_to_its_owner_for_a_while(postgres_lab: Lab) -> None:
+    """Its owner could not renew it; as soon as it is free he does."""
+    lab = postgres_lab
+    with impatient(lab) as store:
+        reaper = Reaper(lab, store=store)
+        reaper.work(1)
+        held, other = lab.running(), lab.running()
+        with locked_rows(lab, [held.token], table="leases", key="token"):
+            reaper.work(LEASE + 2, step=0.2)
+            assert lab.statuses([held.id, other.id]) == [RUNNING, PENDING]
+        reaper.work(2, step=0.2)
+        assert lab.status(held.id) is RUNNING
+        reaper.work(2, step=0.2)
+        assert lab.status(held.id) is PENDING, "there is no owner"
+
+
+def test_a_held_step_delays_no_other_expiry_or_recovery(postgres_lab: Lab) -> None:
+    """Somebody adds to a workflow and does not commit: only what its step waits for waits."""
+    lab = postgres_lab
+    workflow = new_id()
+    soon = lab.clock.now + 3 * SECOND
+    late = step(workflow, good_until=soon)
+    after_late = step(workflow, late.id)
+    lab.submit(late, after_late)
+    plain = lab.send(good_until=soon)
+    with impatient(lab) as store:
+        reaper = Reaper(lab, store=store)
+        reaper.work(1, step=0.2)
+        running = lab.running(queue_name="another")
+        with locked_rows(lab, [after_late.id]):
+            reaper.work(LEASE + 2, step=0.2)
+            assert lab.status(plain) is TaskStatus.EXPIRED
+            assert lab.status(late.id) is PENDING
+            assert lab.status(running.id) is PENDING
+        reaper.work(2, step=0.2)
+        assert lab.status(late.id) is TaskStatus.EXPIRED
+        assert lab.status(after_late.id) is TaskStatus.CANCELLED

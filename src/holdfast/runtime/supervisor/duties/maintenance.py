@@ -5,7 +5,8 @@ forgets what is old. Every worker may; the rows decide who does. Each step is on
 transaction, and one that fails costs only itself.
 
 Recovery comes last after an outage: the owners of leases that ran out meanwhile live, and
-renew as soon as they are let in (the gap rule, see `store.leases`).
+renew as soon as they are let in (the gap rule, see `store.leases`). So it does for a lease whose
+row somebody held.
 
 The next due task sets a timer, so that a delayed task starts at its time and not at the
 next poll.
@@ -28,7 +29,7 @@ from holdfast.runtime.supervisor.duties.lease_keeper import uptime
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.refused_rows import RefusedRows
 from holdfast.runtime.supervisor.task_log import TaskLog
-from holdfast.store.op import Key, Op
+from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
 from holdfast.store.verbs import leases, timing
@@ -112,8 +113,11 @@ class Maintenance:
             return again_at - now
         try:
             wait = part()
-        except StoreUnavailable:
-            raise
+        except StoreUnavailable as error:
+            if not error.locked:
+                raise
+            # Somebody holds something that it has to write; the others need not.
+            return _LOOK_AGAIN * 4
         except Exception:
             pause = min(2.0**failures, _LONGEST_REST)
             self._failed[name] = min(failures + 1, 10), now + pause
@@ -148,31 +152,51 @@ class Maintenance:
     def _batch(self, verb: Verb, first: First, doing: str) -> int:
         """Apply a verb to a batch; how many it met.
 
-        If the store refuses the batch, one by one: the row that it refuses is set aside.
+        If the store refuses the batch, one by one: the row that it refuses is set aside. So, too,
+        if somebody holds something that one of them has to write; that one is passed over.
         """
         aside = self._aside
         try:
             return len(self._store.attempt(lambda: verb(aside=aside.keys)))
         except RowRefused:
             pass
+        except StoreUnavailable as error:
+            if not error.locked:
+                raise
         met = 0
+        held: list[Key] = []
         for _ in range(_ONE_BY_ONE):
-            key = self._store.run(first(aside.keys))
+            passed_over = [*aside.keys, *held]
+            key = self._store.run(first(passed_over))
             if key is None:
                 break
             try:
-                self._store.attempt(lambda: verb(1, aside=aside.keys))
+                self._store.attempt(lambda: at_once(verb(1, aside=passed_over)))  # noqa: B023
                 met += 1
             except RowRefused as error:
                 aside.add(key, error, doing)
+            except StoreUnavailable as error:
+                if not error.locked:
+                    raise
+                held.append(key)
         return met
 
     def _recover(self) -> float:
         gap_us = round(self._options.gap * 1_000_000)
-        if not self._store.run(leases.count()):
+        outlook = self._store.run(leases.outlook())
+        if not outlook.leases:
+            return inf
+        may = outlook.may_recover(gap_us)
+        if may is None:
+            may = self._store.attempt(lambda: leases.may_recover(gap_us))
+        if not may or not outlook.expired:
             return inf
         now = self._clock()
         self._put_off = {token: until for token, until in self._put_off.items() if until > now}
+        # Whoever holds one keeps its owner from renewing it, who needs a moment afterwards.
+        patience = max(self._options.gap, leases.KEEPERS_NEED_US / 1_000_000)
+        held = self._store.attempt(leases.held)
+        self._put_off |= dict.fromkeys(held, now + patience)
         # Those that failed a moment ago come last.
         tried: list[bytes] = list(self._put_off)
         decided: dict[bytes, tuple[Abandoned, Change]] = {}
@@ -186,10 +210,16 @@ class Maintenance:
             decided.clear()
             try:
                 done = self._store.attempt(
-                    lambda: leases.recover(
-                        decide_about, tried=tried, aside=self._aside.keys, gap_us=gap_us
+                    lambda: at_once(
+                        leases.recover(
+                            decide_about, tried=tried, aside=self._aside.keys, gap_us=gap_us
+                        )
                     )
                 )
+            except StoreUnavailable as error:
+                if not error.locked or not self._pass_over(tried):
+                    raise
+                continue
             except RowRefused as error:
                 if not self._recover_singly(decide_about, tried, error):
                     raise
@@ -216,6 +246,17 @@ class Maintenance:
                     self._task_log.recovered(task, task.attempt, change, policy)
                 self._promoted()
         return inf
+
+    def _pass_over(self, tried: list[bytes]) -> bool:
+        """Somebody holds something that recovering a lease would write: the next one, then.
+
+        False if there is none.
+        """
+        found = self._store.attempt(lambda: leases.expired(tried))
+        if found is None:
+            return False
+        tried.append(found[0])
+        return True
 
     def _recover_singly(
         self, decide_about: Callable[[Abandoned], Change], tried: list[bytes], error: RowRefused

@@ -27,6 +27,12 @@ def of_write_lock(database: str) -> str | None:
     return _words(_pid(f"{database}-shm", "POSIX", _WRITE_LOCK))
 
 
+def of_others_write_lock(database: str) -> str | None:
+    """The same, if it is not this process."""
+    pid = _pid(f"{database}-shm", "POSIX", _WRITE_LOCK)
+    return None if pid == os.getpid() else _words(pid)
+
+
 def is_this_process(database: str) -> bool:
     """Whether it is this process itself that is in a write transaction."""
     return _pid(f"{database}-shm", "POSIX", _WRITE_LOCK) == os.getpid()

@@ -97,7 +97,9 @@ class Turnstile:
         """Wait for the turn; `StoreUnavailable` when it does not come in time."""
         deadline = monotonic() + timeout
         if not self._fair_lock.acquire(timeout):
-            raise self._late(timeout, "other threads of this process")
+            # Who of them has the turn may be waiting himself, for one who takes no turns.
+            who = lock_holder.of_others_write_lock(self.path)
+            raise self._late(timeout, who or "other threads of this process")
         try:
             if self._usher is None:
                 self._usher = _Usher(self.path)
@@ -157,7 +159,11 @@ def lock_paths(database: str) -> tuple[str, str]:
 
 def _who(path: str) -> str | None:
     turn, lock = lock_paths(path)
-    return lock_holder.of_flock(lock) or lock_holder.of_flock(turn)
+    return (
+        lock_holder.of_others_write_lock(path)
+        or lock_holder.of_flock(lock)
+        or lock_holder.of_flock(turn)
+    )
 
 
 class _Usher:
