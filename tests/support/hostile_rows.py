@@ -26,6 +26,7 @@ TABLES: Final = (
     "task_attempts",
     "task_logs",
     "checkpoints",
+    "task_notes",
     "task_dependencies",
     "workers",
     "worker_states",
@@ -34,6 +35,7 @@ TABLES: Final = (
     "meta",
 )
 """Those that anything reads or writes so far, without the version of the schema."""
+_OF_A_TASK: Final = ("task_attempts", "task_logs", "checkpoints", "task_notes")
 _LONG: Final = "".join(random.Random(8).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=8_000))
 _TEXTS: Final = (
     "",
@@ -136,6 +138,8 @@ class _Templates:
                 return id, {"attempt": 1, "part": 0, "written_at": NOW, "data": b"x"}
             case "checkpoints":
                 return id, {"name": "x", "value": "1", "attempt": 1, "created_at": NOW}
+            case "task_notes":
+                return id, {"stage": "x", "updated_at": NOW}
             case "task_dependencies":
                 return id, {"parent_id": id, "child_id": str(uuid4()), "on_status": "always"}
             case "workers":
@@ -252,7 +256,7 @@ class SqliteRows(_Templates):
         row = self.row(hostile, self._number)[1]
         now = self._raw.execute("SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)").get
         plain = {name: now if given is NOW else given for name, given in row.items()}
-        if hostile.table in ("task_attempts", "task_logs", "checkpoints"):
+        if hostile.table in _OF_A_TASK:
             plain["task_seq"] = self._number
         if hostile.table == "leases":
             plain |= {"task_ids": "[1]", "expires_at": now - 1}
@@ -322,7 +326,7 @@ class PostgresRows(_Templates):
 
     def _insert(self, hostile: Hostile) -> None:
         id, row = self.row(hostile, self._number)
-        if hostile.table in ("task_attempts", "task_logs", "checkpoints"):
+        if hostile.table in _OF_A_TASK:
             row["task_id"] = id
         if hostile.table == "leases":
             row["task_ids"] = [UUID(id)]

@@ -1,0 +1,73 @@
+"""The loop of a duty: what a tick raises does not end the worker at once, nor for ever."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast.runtime.supervisor import duty
+from holdfast.runtime.supervisor.duty import Loop
+from tests.support.deadline import until
+
+
+class Clumsy:
+    """A duty that raises what it is told to, and then works."""
+
+    name = "clumsy"
+
+    def __init__(self, *raised: BaseException) -> None:
+        self._raised: Iterator[BaseException] = iter(raised)
+        self.ticks = 0
+
+    def tick(self) -> float:
+        for error in self._raised:
+            raise error
+        self.ticks += 1
+        return 0.001
+
+
+@pytest.fixture
+def failed() -> list[tuple[str, BaseException]]:
+    return []
+
+
+def test_a_duty_that_raises_goes_on(
+    failed: list[tuple[str, BaseException]],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(duty, "_FIRST_PAUSE", 0.001)
+    clumsy = Clumsy(ValueError("a row"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no"))
+    loop = Loop(clumsy, lambda name, error: failed.append((name, error)))
+    with caplog.at_level(logging.ERROR, logger="holdfast.worker"):
+        loop.start()
+        until(lambda: clumsy.ticks > 2, within=10)
+        loop.stop()
+        assert loop.join(10)
+    assert failed == []
+    # Said once, not at every failure.
+    assert caplog.text.count("clumsy failed and goes on") == 1
+
+
+def test_a_duty_that_does_nothing_but_raise_ends_the_worker(
+    failed: list[tuple[str, BaseException]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duty, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(duty, "_PATIENCE", 0.05)
+    loop = Loop(
+        Clumsy(*[ValueError("for ever")] * 10_000), lambda name, error: failed.append((name, error))
+    )
+    loop.start()
+    assert loop.join(20)
+    assert [name for name, _ in failed] == ["clumsy"]
+
+
+def test_what_no_retry_cures_ends_the_worker_at_once(
+    failed: list[tuple[str, BaseException]],
+) -> None:
+    loop = Loop(Clumsy(MemoryError()), lambda name, error: failed.append((name, error)))
+    loop.start()
+    assert loop.join(10)
+    assert [type(error) for _, error in failed] == [MemoryError]

@@ -1,0 +1,153 @@
+"""Rows that no verb of ours writes: they fail alone, are named, and can be deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.ending import Crashed
+from holdfast.core.errors import UnreadableRow
+from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import Change, decide
+from holdfast.core.records import TaskFilter
+from holdfast.core.status import AttemptOutcome, TaskStatus
+from holdfast.store import rows
+from holdfast.store.verbs import finish, inspect, leases, refusal, timing, unreadable
+from holdfast.store.verbs.leases import Abandoned
+from tests.support.stores import Lab
+from tests.support.verbs import HOST, LEASE_US, WORKER
+
+NONSENSE = "nonsense"
+
+
+def spoil(lab: Lab, id: bytes, column: str, value: object) -> None:
+    """Write into a row by hand."""
+    lab.sql(f"UPDATE holdfast_tasks SET {column} = :value WHERE id = :id", id=id, value=value)
+
+
+def crashed(task: Abandoned) -> Change:
+    return decide(task, Crashed(), Policy.decode(task.task_options), lambda: 0.5)
+
+
+def test_a_task_whose_options_cannot_be_read_fails_at_the_claim(lab: Lab) -> None:
+    bad, good = lab.send(), lab.send()
+    spoil(lab, bad, "task_options", NONSENSE)
+
+    claimed = lab.claim()
+    assert [task.id for task in claimed.tasks] == [good]
+    (refused,) = claimed.refused
+    lab.run(refusal.refuse([refused], token=claimed.token, hostname=HOST, worker_id=WORKER))
+
+    assert lab.status(bad) is TaskStatus.FAILED
+    (ending,) = lab.run(inspect.endings([bad])).values()
+    assert ending.error_code == "INVALID_ROW"
+    assert "task_options" in (ending.failed_reason or "")
+    (attempt,) = lab.run(inspect.attempts(bad))
+    assert attempt.outcome is AttemptOutcome.FAILED
+
+
+def test_a_task_whose_options_cannot_be_read_fails_when_it_is_recovered(lab: Lab) -> None:
+    bad, good = lab.running(), lab.running()
+    spoil(lab, bad.id, "task_options", NONSENSE)
+    lab.clock.advance(LEASE_US / 1_000_000 + 1)
+
+    while lab.run(leases.recover(crashed)) is not None:
+        pass
+    assert lab.status(good.id) is TaskStatus.PENDING
+    assert lab.status(bad.id) is TaskStatus.FAILED
+    assert lab.run(inspect.endings([bad.id]))[bad.id].error_code == "INVALID_ROW"
+
+
+def test_arguments_that_are_too_long_are_not_handed_out(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "LONGEST_PAYLOAD", 1_000)
+    long, short = lab.send(args=f'["{"x" * 2_000}"]'), lab.send()
+
+    claimed = lab.claim()
+    assert [task.id for task in claimed.tasks] == [short]
+    (refused,) = claimed.refused
+    assert "args" in refused.reason
+    lab.run(refusal.refuse([refused], token=claimed.token, hostname=HOST, worker_id=WORKER))
+    assert lab.status(long) is TaskStatus.FAILED
+
+
+def test_a_counter_that_cannot_be_counted_up_is_never_claimed(lab: Lab) -> None:
+    bad, good = lab.send(), lab.send()
+    spoil(lab, bad, "attempt", 2**31 - 1)
+    assert [task.id for task in lab.claim().tasks] == [good]
+
+
+def test_an_attempt_row_that_is_there_already_keeps_no_task_from_ending(lab: Lab) -> None:
+    completed, failed = lab.running(), lab.running()
+    for task in (completed, failed):
+        lab.run(
+            finish.end(
+                [finish.Ending(task.key, task.token, refusal.invalid("an older story"), pid=7)]
+            )
+        )
+        spoil_status = (
+            "UPDATE holdfast_tasks SET status = 'RUNNING', claim_token = :token, "
+            "finished_at = NULL, failed_at = NULL, error_code = NULL, dead = NULL WHERE id = :id"
+        )
+        lab.sql(spoil_status, token=task.token, id=task.id)
+
+    lab.complete(completed, "1")
+    lab.run(finish.end([finish.Ending(failed.key, failed.token, refusal.invalid("anew"))]))
+
+    assert lab.status(completed.id) is TaskStatus.COMPLETED
+    assert lab.status(failed.id) is TaskStatus.FAILED
+    (first,) = lab.run(inspect.attempts(completed.id))
+    assert first.outcome is AttemptOutcome.COMPLETED
+    assert first.error_code is None
+    (second,) = lab.run(inspect.attempts(failed.id))
+    assert "anew" in (second.failed_reason or "")
+
+
+def test_a_run_without_its_start_is_recovered(lab: Lab) -> None:
+    task = lab.running()
+    spoil(lab, task.id, "started_at", None)
+    lab.clock.advance(LEASE_US / 1_000_000 + 1)
+
+    done = lab.run(leases.recover(crashed))
+    assert done is not None
+    assert done.recovered == 1
+    assert lab.status(task.id) is TaskStatus.PENDING
+
+
+def test_a_run_without_its_start_is_completed(lab: Lab) -> None:
+    task = lab.running()
+    spoil(lab, task.id, "started_at", None)
+    lab.complete(task, "1")
+    assert lab.status(task.id) is TaskStatus.COMPLETED
+
+
+def test_a_list_names_what_it_cannot_read(lab: Lab) -> None:
+    bad, good = lab.send(), lab.send()
+    spoil(lab, bad, "args", "{")
+
+    page = lab.run(inspect.list_tasks(TaskFilter()))
+    assert [task.id for task in page.tasks] == [good]
+    (row,) = page.unreadable
+    assert isinstance(row, UnreadableRow)
+    assert (row.table, row.column) == ("holdfast_tasks", "args")
+    assert lab.run(inspect.list_tasks(TaskFilter(tag="x"))).tasks == []
+
+
+def test_what_cannot_be_read_is_deleted_by_its_key(lab: Lab) -> None:
+    bad, good = lab.send(), lab.send()
+    spoil(lab, bad, "kwargs", "[]")
+    (row,) = lab.run(inspect.list_tasks(TaskFilter())).unreadable
+    readable = lab.run(inspect.list_tasks(TaskFilter())).tasks[0]
+
+    done = lab.run(unreadable.delete_unreadable([row.key, rows.named(readable.id), "none"]))
+    assert done == {row.key: True, rows.named(readable.id): False, "none": False}
+    page = lab.run(inspect.list_tasks(TaskFilter()))
+    assert [task.id for task in page.tasks] == [good]
+    assert page.unreadable == ()
+
+
+def test_a_queue_with_a_very_long_name_keeps_nothing_from_being_promoted(lab: Lab) -> None:
+    long, good = lab.send(delay_us=1_000_000), lab.send(delay_us=2_000_000)
+    spoil(lab, long, "queue_name", "q" * 8_000)
+    lab.clock.advance(3)
+    assert set(lab.run(timing.promote())) == {long, good}
