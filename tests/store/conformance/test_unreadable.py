@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.ending import Crashed
-from holdfast.core.errors import UnreadableRow
+from holdfast.core.errors import StoreError, UnreadableRow
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Change, decide
 from holdfast.core.records import TaskFilter
 from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.store import rows
-from holdfast.store.verbs import finish, inspect, leases, refusal, timing, unreadable
+from holdfast.store.verbs import finish, inspect, leases, refusal, unreadable
 from holdfast.store.verbs.leases import Abandoned
 from tests.support.stores import Lab
 from tests.support.verbs import HOST, LEASE_US, WORKER
@@ -146,8 +146,12 @@ def test_what_cannot_be_read_is_deleted_by_its_key(lab: Lab) -> None:
     assert page.unreadable == ()
 
 
-def test_a_queue_with_a_very_long_name_keeps_nothing_from_being_promoted(lab: Lab) -> None:
-    long, good = lab.send(delay_us=1_000_000), lab.send(delay_us=2_000_000)
-    spoil(lab, long, "queue_name", "q" * 8_000)
-    lab.clock.advance(3)
-    assert set(lab.run(timing.promote())) == {long, good}
+@pytest.mark.parametrize(
+    ("column", "value"), [("queue_name", "q" * 8_000), ("task_name", ""), ("task_name", "n" * 256)]
+)
+def test_the_schema_refuses_names_that_no_task_and_no_queue_has(
+    lab: Lab, column: str, value: str
+) -> None:
+    id = lab.send()
+    with pytest.raises(StoreError):
+        spoil(lab, id, column, value)

@@ -83,7 +83,12 @@ CREATE TABLE holdfast_tasks (
     CONSTRAINT holdfast_tasks_finished CHECK ((finished_at IS NOT NULL) = (status IN (
         'COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED'))),
     CONSTRAINT holdfast_tasks_error CHECK ((error_code IS NOT NULL) = (status IN (
-        'FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED')))
+        'FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED'))),
+    -- Against rows that are written by hand; what these let through is still read with care. Few,
+    -- because every change of a row checks all of them.
+    CONSTRAINT holdfast_tasks_names CHECK (
+        length(task_name) BETWEEN 1 AND 255 AND length(queue_name) BETWEEN 1 AND 100),
+    CONSTRAINT holdfast_tasks_times CHECK (isfinite(enqueued_at) AND isfinite(created_at))
 ) WITH (
     fillfactor = 60,
     autovacuum_vacuum_scale_factor = 0.02,
@@ -114,6 +119,7 @@ CREATE TABLE holdfast_leases (
     worker_id  text NOT NULL,
     expires_at timestamptz NOT NULL,
     task_ids   uuid[] NOT NULL
+        CHECK (array_ndims(task_ids) = 1 AND array_position(task_ids, NULL) IS NULL)
 ) WITH (
     fillfactor = 50,
     autovacuum_vacuum_scale_factor = 0,

@@ -77,7 +77,17 @@ CREATE TABLE holdfast_tasks (
     CONSTRAINT holdfast_tasks_finished CHECK ((finished_at IS NOT NULL) = (status IN (
         'COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED'))),
     CONSTRAINT holdfast_tasks_error CHECK ((error_code IS NOT NULL) = (status IN (
-        'FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED')))
+        'FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED'))),
+    -- Against rows that are written by hand; what these let through is still read with care. (Not
+    -- whether arguments are JSON: that costs more than a microsecond a send.)
+    CONSTRAINT holdfast_tasks_id CHECK (length(id) = 36 AND id NOT GLOB '*[^0-9a-f-]*'),
+    CONSTRAINT holdfast_tasks_names CHECK (
+        length(task_name) BETWEEN 1 AND 255 AND length(queue_name) BETWEEN 1 AND 100),
+    CONSTRAINT holdfast_tasks_counters CHECK (
+        attempt BETWEEN 0 AND 2147483647 AND retry_count BETWEEN 0 AND 2147483647
+        AND crash_count BETWEEN 0 AND 2147483647 AND max_retries BETWEEN 0 AND 2147483647),
+    CONSTRAINT holdfast_tasks_times CHECK (
+        enqueued_at < 253402300800000000 AND created_at < 253402300800000000)
 ) STRICT;
 
 CREATE INDEX holdfast_tasks_claim ON holdfast_tasks (queue_name, priority, enqueued_at, id)
@@ -97,10 +107,10 @@ CREATE INDEX holdfast_tasks_workflow ON holdfast_tasks (workflow_id, id)
     WHERE workflow_id IS NOT NULL;
 
 CREATE TABLE holdfast_leases (
-    token      TEXT PRIMARY KEY,
+    token      TEXT PRIMARY KEY CHECK (length(token) = 36),
     worker_id  TEXT NOT NULL,
     expires_at INTEGER NOT NULL,
-    task_ids   TEXT NOT NULL
+    task_ids   TEXT NOT NULL CHECK (json_valid(task_ids))
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE holdfast_task_attempts (
