@@ -5,8 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from holdfast.store.sqlite.drivers import descriptors
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
-from tests.support.deadline import until
+from tests.support.deadline import passed, until
 
 # Newer Pythons warn of forks beside threads, which is what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -80,6 +82,93 @@ def test_nothing_is_open_while_the_process_forks(
 
     assert seen == [False]
     assert store.run(verbs.put("x")) == 1
+
+
+@pytest.mark.parametrize("when", ["at once", "after the parent has closed the file"])
+def test_a_programs_own_connection_is_inherited(make_store: MakeStore, when: str) -> None:
+    """The child loses nothing, although SQLite there believes in locks of the parent."""
+    store = make_store()
+    store.run(verbs.make())
+    store.run(verbs.put("parent"))
+    theirs = sqlite3.connect(store.path)
+    theirs.execute("SELECT count(*) FROM notes").fetchall()
+    store.run(verbs.put("parent"))
+    reader, writer = os.pipe()
+    forked, ready = os.pipe()
+
+    def work() -> int:
+        os.write(ready, b"!")
+        if when != "at once":
+            os.read(reader, 1)
+        use = sqlite3.connect(store.path)
+        use.execute("INSERT INTO notes (body) VALUES ('child')")
+        use.commit()
+        use.close()
+        return store.run(verbs.put("child"))
+
+    answers: list[str] = []
+    child = threading.Thread(target=lambda: answers.append(in_child(work)))
+    child.start()
+    assert os.read(forked, 1)
+    if when == "at once":
+        child.join(30)
+    theirs.close()
+    store.close()
+    if when != "at once":
+        # The child is in the file, so the last one here must not clear up.
+        assert Path(f"{store.path}-wal").exists()
+    os.write(writer, b"!")
+    child.join(30)
+
+    again = make_store()
+    assert again.run(verbs.bodies()) == ["parent", "parent", "child", "child"]
+    assert answers == ["4"]
+    for descriptor in (reader, writer, forked, ready):
+        os.close(descriptor)
+
+
+@pytest.mark.slow
+def test_forks_while_the_program_connects_and_sends(make_store: MakeStore) -> None:
+    """A child that says it has written has written, whatever its parent was doing."""
+    for number in range(5):
+        store = make_store(f"{make_store().path}{number}", durable=False)
+        store.run(verbs.make())
+        stop = threading.Event()
+        counts = {"ours": 0, "theirs": 0}
+
+        def send(store: SqliteStore = store, counts: dict[str, int] = counts) -> None:
+            while not stop.is_set():  # noqa: B023 - it ends within the round
+                store.run(verbs.put("ours"))
+                counts["ours"] += 1
+
+        def connect(store: SqliteStore = store, counts: dict[str, int] = counts) -> None:
+            for _ in range(20):
+                with closing(sqlite3.connect(store.path, timeout=30)) as theirs:
+                    theirs.execute("INSERT INTO notes (body) VALUES ('theirs')")
+                    theirs.commit()
+                    passed(0.03)
+                    counts["theirs"] += 1
+
+        def work(store: SqliteStore = store) -> str:
+            with closing(sqlite3.connect(store.path, timeout=2)) as theirs:
+                theirs.execute("INSERT INTO notes (body) VALUES ('child')")
+                theirs.commit()
+            store.run(verbs.put("child"))
+            return "written"
+
+        threads = [threading.Thread(target=send), threading.Thread(target=connect)]
+        for thread in threads:
+            thread.start()
+        # If the parent was in a transaction, the library in the child says that it is locked.
+        said = [in_child(work) for _ in range(4)]
+        threads[1].join(60)
+        stop.set()
+        threads[0].join(60)
+
+        bodies = store.run(verbs.bodies())
+        assert {body: bodies.count(body) for body in counts} == counts
+        assert bodies.count("child") >= 2 * said.count("written")
+        assert "malformed" not in str(said)
 
 
 def test_a_child_may_fork_again(store: SqliteStore) -> None:

@@ -34,7 +34,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from holdfast.core.errors import ConfigError, StoreError, StoreUnavailable
 from holdfast.store.settings import SqliteDriver
-from holdfast.store.sqlite.drivers import descriptors, neighbours
+from holdfast.store.sqlite.drivers import descriptors, inherited, neighbours
 from holdfast.store.sqlite.drivers.descriptors import Identity, identity
 
 _PATIENCE = 10.0
@@ -317,11 +317,15 @@ def _after_fork_in_child() -> None:
     global _mutex, _changed
     _mutex = threading.RLock()
     _changed = threading.Condition(_mutex)
-    for use in _uses.values():
+    for file, use in _uses.items():
         use.holders.clear()
         use.switching = False
         use.leaving = []
         use.connecting.clear()
+        if use.followers and use.lost is None:
+            use.lost = inherited.hold(use.path, file)
+            # The descriptor of the -shm file that holds a lock is none of a library.
+            use.libraries = max(use.libraries, descriptors.count_at(f"{use.path}-shm") or 0)
 
 
 if hasattr(os, "register_at_fork"):
