@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.core.ending import Failed
+from holdfast.core.ending import Failed, SnoozeAsked
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
 from holdfast.core.payload.failure import describe
@@ -211,3 +211,18 @@ def test_a_malformed_id(operator: Operator, command: str, typed: str) -> None:
     said = operator("tasks", command, typed, code=2)
     assert f"{typed!r} is not a task id" in said.err
     assert said.err.count("\n") == 1
+
+
+def test_many_attempts_are_not_all_shown(
+    operator: Operator, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.cli.render.task_detail._MOST_ATTEMPTS", 1)
+    task = lab.running()
+    lab.end(task, SnoozeAsked(1_000_000))
+    lab.clock.advance(2)
+    lab.run(timing.promote())
+    lab.complete(lab.run_again(task.id))
+    said = operator("tasks", "show", text(task.id))
+    assert "1 earlier attempt(s) not shown: --full shows all" in said.err
+    assert "SNOOZED" not in said.out
+    assert "SNOOZED" in operator("tasks", "show", text(task.id), "--full").out

@@ -30,6 +30,8 @@ from holdfast.core.text import shorten
 _VALUE: Final = 2_000
 """Characters of arguments, result and output that are shown unless all are asked for."""
 
+_MOST_ATTEMPTS: Final = 20
+
 _ATTEMPTS: Final = (
     Column("#", right=True),
     Column("outcome", whole=True),
@@ -89,7 +91,7 @@ def show_task(screen: Screen, dossier: Dossier, *, full: bool) -> None:
     if dossier.dependencies:
         screen.heading("dependencies")
         screen.table(Table(_DEPENDENCIES, [_dependency(edge) for edge in dossier.dependencies]))
-    _show_attempts(screen, dossier)
+    _show_attempts(screen, dossier, None if full else _MOST_ATTEMPTS)
     limit = None if full else _VALUE
     for name, text in _values(info):
         screen.heading(name)
@@ -166,14 +168,18 @@ def _times(info: TaskInfo, now: datetime) -> list[tuple[str, Value]]:
     return [(name, None if at is None else times.both(at, now)) for name, at in moments]
 
 
-def _show_attempts(screen: Screen, dossier: Dossier) -> None:
-    rows = [_attempt(attempt, dossier.now) for attempt in dossier.attempts]
+def _show_attempts(screen: Screen, dossier: Dossier, most: int | None) -> None:
+    made = dossier.attempts if most is None else dossier.attempts[-most:]
+    rows = [_attempt(attempt, dossier.now) for attempt in made]
     info = dossier.info
     if info.status is TaskStatus.RUNNING and info.started_at is not None:
         rows.append(_current(info, info.started_at, dossier.now))
     if rows:
         screen.heading("attempts")
         screen.table(Table(_ATTEMPTS, rows))
+    earlier = len(dossier.attempts) - len(made)
+    if earlier:
+        screen.remark(f"{earlier:,} earlier attempt(s) not shown: --full shows all")
 
 
 def _dependency(edge: Dependency) -> list[Value]:

@@ -71,6 +71,15 @@ def test_what_is_recovered_is_said(lab: Lab, caplog: pytest.LogCaptureFixture) -
     )
 
 
+def test_what_expires_is_counted(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "holdfast")
+    for _ in range(3):
+        lab.send(good_until=lab.clock.now + 1_000_000)
+    Reaper(lab).work(4)
+    assert "3 task(s) expired" in caplog.text
+    assert caplog.text.count("expired") == 1
+
+
 @pytest.mark.parametrize("lease", [1.0, 2.0, 30.0])
 def test_after_an_outage_a_keeper_has_its_time(lab: Lab, lease: float) -> None:
     reaper = Reaper(lab, lease)

@@ -145,8 +145,14 @@ class Maintenance:
                 return 0.0
 
     def _expire(self) -> float:
-        while self._batch(timing.expire, timing.first_expired, "expire") == timing.BATCH:
-            pass
+        expired = 0
+        while True:
+            number = self._batch(timing.expire, timing.first_expired, "expire")
+            expired += number
+            if number < timing.BATCH:
+                break
+        if expired:
+            log.info("%d task(s) expired: nobody claimed them before their good_until", expired)
         return inf
 
     def _batch(self, verb: Verb, first: First, doing: str) -> int:
