@@ -102,7 +102,8 @@ def look_into(path: str, database: str) -> int:
 def share_socket(path: str, mode: int) -> None:
     """Give a socket that was just bound at this path its mode, and nothing else that is there."""
     if not _PATH:
-        Path(path).chmod(mode)
+        if os.chmod in os.supports_follow_symlinks:
+            os.chmod(path, mode, follow_symlinks=False)  # noqa: PTH101 - Path cannot do this
         return
     fd = os.open(path, _PATH | _NOFOLLOW | _CLOEXEC)
     try:
