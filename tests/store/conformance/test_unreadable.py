@@ -155,3 +155,16 @@ def test_the_schema_refuses_names_that_no_task_and_no_queue_has(
     id = lab.send()
     with pytest.raises(StoreError):
         spoil(lab, id, column, value)
+
+
+def test_an_attempt_that_cannot_be_read_hides_no_other(lab: Lab) -> None:
+    tasks = [lab.running(), lab.running()]
+    for task in tasks:
+        lab.fail(task)
+    of_task = "task_id = :key" if isinstance(tasks[0].key, bytes) else "task_seq = :key"
+    far = "'infinity'" if isinstance(tasks[0].key, bytes) else "9000000000000000000"
+    lab.sql(
+        f"UPDATE holdfast_task_attempts SET finished_at = {far} WHERE {of_task}", key=tasks[0].key
+    )
+    found = lab.run(inspect.last_errors([task.id for task in tasks]))
+    assert list(found) == [tasks[1].id]

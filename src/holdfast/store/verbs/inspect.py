@@ -121,9 +121,10 @@ def attempts(id: bytes) -> Steps[list[AttemptRecord]]:
 
 @reads
 def last_errors(ids: Sequence[bytes]) -> Steps[dict[bytes, AttemptRecord]]:
-    """The last attempt of each task that ended with an error; a task without one is absent."""
+    """The last attempt of each task that ended with an error; a task without one that can be read
+    is absent."""
     found = yield Statement("last_errors", {"ids": Uuids(ids)})
-    return {made.task_id: made for made in map(rows.attempt, found)}
+    return {made.task_id: made for made in rows.readable(rows.attempt, found)}
 
 
 @reads
