@@ -162,9 +162,10 @@ class MessageLoop:
                     self._hear(child)
         for child, place in self._listening.rested():
             if place == "hung-up":
-                # It lives, and nothing that it does can be heard of any more.
                 self._listening.rest(child, place, FOR_EVER)
-                self._accuse(child, ProtocolError("closed its socket to the supervisor"))
+                if child.hand or child.is_ready:
+                    # It lives, and nothing that it does can be heard of any more.
+                    self._accuse(child, ProtocolError("closed its socket to the supervisor"))
         self._welcome()
         self._watch_orphans()
         for child in list(self._listening.unflushed):
