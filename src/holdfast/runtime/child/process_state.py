@@ -26,15 +26,11 @@ _OFTEN_SET: Final = tuple(
     for number in (
         signal.SIGINT,
         signal.SIGTERM,
-        signal.SIGHUP,
         signal.SIGALRM,
         signal.SIGCHLD,
-        signal.SIGPIPE,
-        signal.SIGUSR1,
-        signal.SIGUSR2,
     )
 )
-"""Signals whose handlers are looked at after each task; of the others, and less often, `tidy`."""
+"""Signals whose handlers are looked at after each task; the others only in `tidy`."""
 _LAST_PLAIN: Final = 32
 _OTHER_TIMERS: Final = (signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _REAL: Final = signal.ITIMER_REAL

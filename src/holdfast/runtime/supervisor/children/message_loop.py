@@ -163,7 +163,7 @@ class MessageLoop:
         for child, place in self._listening.rested():
             if place == "hung-up":
                 self._listening.rest(child, place, FOR_EVER)
-                if child.hand or child.is_ready:
+                if child.hand or child.state is ChildState.READY:
                     # It lives, and nothing that it does can be heard of any more.
                     self._accuse(child, ProtocolError("closed its socket to the supervisor"))
         self._welcome()
