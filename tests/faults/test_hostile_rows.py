@@ -23,8 +23,8 @@ from holdfast.runtime.supervisor.duties.janitor import Janitor
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.open import open_store
 from tests.support.deadline import passed, until
-from tests.support.hostile_rows import corpus, open_rows
-from tests.support.site import Site, ended
+from tests.support.hostile_rows import always, corpus, open_rows
+from tests.support.site import Engine, Site, ended
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess
 
@@ -56,6 +56,27 @@ def test_no_hostile_row_stops_anybody(fresh_site: MakeSite) -> None:
     _besieged(fresh_site(PROGRAM), None)
 
 
+@pytest.mark.slow
+def test_arguments_of_300_megabytes_fail_without_being_loaded(
+    fresh_site: MakeSite, engine: Engine
+) -> None:
+    site = fresh_site(PROGRAM)
+    bad = site.send("good", 1)
+    with closing(open_rows(site.url)) as rows:
+        long = "CAST(zeroblob(?) AS TEXT)" if engine == "sqlite" else "repeat('1', %s)"
+        mark = "?" if engine == "sqlite" else "%s"
+        text = f"UPDATE holdfast_tasks SET args = {long} WHERE id = {mark}"
+        rows.execute(text, 300_000_000, str(bad.id))
+    worker = site.worker("-c", "1").ready()
+    good = site.send("good", 2)
+
+    assert ended(bad, 60.0) is TaskStatus.FAILED
+    assert ended(good, 20.0) is TaskStatus.COMPLETED
+    assert _peak_megabytes(worker.pid) < 250
+    assert "INVALID_ROW" in worker.said
+    _look(site)
+
+
 def _besieged(site: Site, sample: int | None) -> None:
     """A worker, the duties that take their time, and every command, over hostile rows."""
     before = [site.send("good", number) for number in range(20)]
@@ -63,7 +84,11 @@ def _besieged(site: Site, sample: int | None) -> None:
     with closing(open_rows(site.url)) as hostile:
         everything = list(corpus(hostile))
         chosen = random.Random(seed).sample(everything, sample) if sample else everything
-        written = hostile.write(chosen)
+        written = hostile.write([*always(), *chosen])
+        if site.url.startswith("sqlite"):
+            hostile.execute(
+                f"INSERT OR REPLACE INTO holdfast_meta VALUES ('clock', '', {2**63 - 1})"
+            )
     assert written > len(chosen) / 3
     worker = site.worker("-c", "2", "--lease", "2").ready()
     after = [site.send("good", number) for number in range(20)]
@@ -141,6 +166,13 @@ def _look(site: Site) -> None:
 def _cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak_megabytes(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError("no peak")
 
 
 def _megabytes(pid: int) -> float:

@@ -93,6 +93,27 @@ def corpus(database: Database, tables: Sequence[str] = TABLES) -> Iterator[Hosti
                     yield Hostile(table, column, value, status)
 
 
+def always() -> Iterator[Hostile]:
+    """Those that have ended whole fleets; each in the type of one engine, refused by the other."""
+    yield Hostile("tasks", "id", "zz", TaskStatus.SCHEDULED)
+    for column in ("parent_id", "root_id", "workflow_id", "args", "kwargs", "task_options"):
+        yield Hostile("tasks", column, "zz", TaskStatus.PENDING)
+        yield Hostile("tasks", column, "", TaskStatus.PENDING)
+    for column in ("trace_context", "queue_name"):
+        yield Hostile("tasks", column, "", TaskStatus.PENDING)
+    for most in (2**31 - 1, 2**63 - 1):
+        yield Hostile("tasks", "attempt", most, TaskStatus.PENDING)
+    yield Hostile("tasks", "args", "\x01" * 200_000, TaskStatus.PENDING)
+    yield Hostile("tasks", "queue_name", _LONG, TaskStatus.SCHEDULED)
+    yield Hostile("tasks", "enqueued_at", "infinity", TaskStatus.PENDING)
+    yield Hostile("tasks", "started_at", None, TaskStatus.RUNNING)
+    yield Hostile("leases", "token", "x")
+    for ids in ("nope", "{NULL}", f"{{{{{uuid4()}}},{{{uuid4()}}}}}"):
+        yield Hostile("leases", "task_ids", ids)
+    yield Hostile("task_dependencies", "child_id", "zz")
+    yield Hostile("workers", "known", "nope")
+
+
 def _values(kind: str) -> Sequence[Any]:
     kind = kind.lower()
     if kind == "text":
@@ -114,6 +135,17 @@ def _values(kind: str) -> Sequence[Any]:
 
 class _Templates:
     """Rows as Holdfast writes them, one for each table, to be spoilt."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, str]] = {}
+
+    def columns(self, table: str) -> dict[str, str]:
+        raise NotImplementedError
+
+    def _kinds(self, table: str) -> dict[str, str]:
+        if table not in self._known:
+            self._known[table] = self.columns(table)
+        return self._known[table]
 
     def row(self, hostile: Hostile, number: int) -> tuple[str, dict[str, Any]]:
         id = str(UUID(int=(0x0190 << 112) | (7 << 76) | (2 << 62) | number))
@@ -220,6 +252,7 @@ class SqliteRows(_Templates):
     """By apsw, as the store itself: one process, one library."""
 
     def __init__(self, path: str) -> None:
+        super().__init__()
         self._raw = apsw.Connection(path)
         self._raw.set_busy_timeout(10_000)
         self._raw.execute("PRAGMA ignore_check_constraints = ON")
@@ -260,7 +293,7 @@ class SqliteRows(_Templates):
             plain["task_seq"] = self._number
         if hostile.table == "leases":
             plain |= {"task_ids": "[1]", "expires_at": now - 1}
-        kind = self.columns(hostile.table)[hostile.column]
+        kind = self._kinds(hostile.table)[hostile.column]
         text = kind == "TEXT" and isinstance(value, bytes)
         plain[hostile.column] = value
         marks = ["CAST(? AS TEXT)" if text and name == hostile.column else "?" for name in plain]
@@ -283,6 +316,7 @@ class PostgresRows(_Templates):
     """By psycopg."""
 
     def __init__(self, url: str) -> None:
+        super().__init__()
         self._raw = psycopg.connect(url, autocommit=True)
         self._number = 0
         self._drop_checks()
@@ -331,7 +365,7 @@ class PostgresRows(_Templates):
         if hostile.table == "leases":
             row["task_ids"] = [UUID(id)]
         row[hostile.column] = hostile.value
-        kinds = self.columns(hostile.table)
+        kinds = self._kinds(hostile.table)
         marks = [
             sql.SQL("statement_timestamp() - interval '1 ms'")
             if value is NOW
