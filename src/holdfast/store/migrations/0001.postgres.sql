@@ -88,7 +88,9 @@ CREATE TABLE holdfast_tasks (
     -- because every change of a row checks all of them.
     CONSTRAINT holdfast_tasks_names CHECK (
         length(task_name) BETWEEN 1 AND 255 AND length(queue_name) BETWEEN 1 AND 100),
-    CONSTRAINT holdfast_tasks_times CHECK (isfinite(enqueued_at) AND isfinite(created_at))
+    CONSTRAINT holdfast_tasks_times CHECK (isfinite(enqueued_at) AND isfinite(created_at)),
+    CONSTRAINT holdfast_tasks_lengths CHECK (
+        octet_length(task_options) <= 10000000 AND octet_length(trace_context) <= 10000000)
 ) WITH (
     fillfactor = 60,
     autovacuum_vacuum_scale_factor = 0.02,

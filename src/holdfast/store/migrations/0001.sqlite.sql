@@ -87,7 +87,9 @@ CREATE TABLE holdfast_tasks (
         attempt BETWEEN 0 AND 2147483647 AND retry_count BETWEEN 0 AND 2147483647
         AND crash_count BETWEEN 0 AND 2147483647 AND max_retries BETWEEN 0 AND 2147483647),
     CONSTRAINT holdfast_tasks_times CHECK (
-        enqueued_at < 253402300800000000 AND created_at < 253402300800000000)
+        enqueued_at < 253402300800000000 AND created_at < 253402300800000000),
+    CONSTRAINT holdfast_tasks_lengths CHECK (
+        length(task_options) <= 10000000 AND length(trace_context) <= 10000000)
 ) STRICT;
 
 CREATE INDEX holdfast_tasks_claim ON holdfast_tasks (queue_name, priority, enqueued_at, id)

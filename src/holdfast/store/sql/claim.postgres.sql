@@ -85,14 +85,11 @@ WITH picked AS MATERIALIZED (
         task.enqueued_at,
         CASE WHEN octet_length(task.args) <= :longest::int THEN task.args ELSE '' END,
         CASE WHEN octet_length(task.kwargs) <= :longest::int THEN task.kwargs ELSE '' END,
-        CASE
-            WHEN octet_length(task.task_options) > :longest::int THEN ''
-            ELSE task.task_options
-        END,
+        task.task_options,
         task.attempt - CASE WHEN :begins::boolean THEN 1 ELSE 0 END AS attempt,
         task.retry_count, task.max_retries, task.crash_count, task.good_until,
         task.parent_id, task.root_id, task.workflow_id,
-        CASE WHEN octet_length(task.trace_context) <= :longest::int THEN task.trace_context END
+        task.trace_context
 ), leased AS (
     INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)
     SELECT

@@ -42,11 +42,9 @@ SET status = iif(:begins, 'RUNNING', 'CLAIMED'), ready = 0, claim_token = :token
     worker_hostname = iif(:begins, :hostname, worker_hostname),
     worker_pid = iif(:begins, :pid, worker_pid),
     worker_process_name = iif(:begins, :process_name, worker_process_name),
-    args = CASE WHEN octet_length(args) <= :longest THEN args ELSE '' END,
-    kwargs = CASE WHEN octet_length(kwargs) <= :longest THEN kwargs ELSE '' END,
-    trace_context = CASE WHEN octet_length(trace_context) <= :longest THEN trace_context END,
+    args = iif(octet_length(args) > :longest, '', args),
+    kwargs = iif(octet_length(kwargs) > :longest, '', kwargs),
     task_options = CASE
-        WHEN octet_length(task_options) > :longest THEN ''
         WHEN task_options = :by_name
         THEN json_extract(:policies, '$."' || task_name || '@' || version || '"[0]')
         ELSE task_options
