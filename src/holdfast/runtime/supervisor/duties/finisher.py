@@ -157,7 +157,10 @@ class Finisher:
                 self._refused(batch, error, waits)
             return
         self._outage.over()
-        self._unsure = False
+        # Of one that is held it is still not known whether its end had landed.
+        self._unsure = self._unsure and any(
+            landing.answer is Answer.BUSY for landing in answers.values()
+        )
         if extras.tallies:
             self._counts.clear()
             self._tally_at = monotonic() + _TALLY_EVERY
