@@ -127,6 +127,54 @@ def test_a_programs_own_connection_is_inherited(make_store: MakeStore, when: str
         os.close(descriptor)
 
 
+def test_a_programs_own_connection_is_inherited_by_one_who_has_no_store_yet(
+    make_store: MakeStore,
+) -> None:
+    """As Django's is that was used before gunicorn forked, and before the first task was sent."""
+    setup = make_store()
+    setup.run(verbs.make())
+    setup.close()
+    theirs = sqlite3.connect(setup.path)
+    theirs.execute("SELECT count(*) FROM notes").fetchall()
+    store = make_store()
+    reader, writer = os.pipe()
+    forked, ready = os.pipe()
+
+    def work() -> int:
+        store.run(verbs.put("child"))
+        os.write(ready, b"!")
+        os.read(reader, 1)
+        return store.run(verbs.put("child"))
+
+    answers: list[str] = []
+    child = threading.Thread(target=lambda: answers.append(in_child(work)))
+    child.start()
+    assert os.read(forked, 1)
+    theirs.close()
+    assert Path(f"{store.path}-wal").exists()
+    os.write(writer, b"!")
+    child.join(30)
+
+    assert answers == ["2"]
+    assert make_store().run(verbs.bodies()) == ["child", "child"]
+    for descriptor in (reader, writer, forked, ready):
+        os.close(descriptor)
+
+
+def test_idle_connections_keep_nobody_from_wal_mode(path: Path, make_store: MakeStore) -> None:
+    """Two processes with a connection each to a file that is not in WAL mode yet."""
+    theirs = sqlite3.connect(path)
+    theirs.execute("CREATE TABLE mine (a)")
+    theirs.commit()
+    store = make_store()
+
+    assert in_child(lambda: store.run(verbs.make())) == "None"
+    store.run(verbs.put("parent"))
+
+    theirs.close()
+    assert store.probe().journal_mode == "wal"
+
+
 @pytest.mark.slow
 def test_forks_while_the_program_connects_and_sends(make_store: MakeStore) -> None:
     """A child that says it has written has written, whatever its parent was doing."""

@@ -11,7 +11,8 @@ own which stay open until it ends: what the library believes in is true again. W
 the inherited connection closes these locks with it, and the belief as well.
 
 In between the parent may have closed the file. Then the child has the old -shm, which nobody
-else has, and the file is refused in it. (A transaction that was under way in the parent is not
+else has, and would write over the commits of others: the file is refused in it, to us and to
+`sqlite3`. (A transaction that was under way in the parent is not
 ours to mend: the library in the child says "database is locked".)
 """
 
@@ -33,11 +34,16 @@ _PATIENCE = 2.0
 
 
 def hold(path: str, file: Identity) -> str | None:
-    """Take, in a forked child, the locks that inherited connections believe in.
+    """Take the locks that connections believe in which were open before, perhaps in a parent.
 
-    Why the file cannot be used in this process, if it cannot.
+    If this process has opened them itself, it has these locks, and nothing changes. Why the file
+    cannot be used in this process, if it cannot.
     """
     if sys.platform == "win32" or not descriptors.count(file):
+        return None
+    if not _has_old(path) and not descriptors.count_at(f"{path}-shm"):
+        # Not in WAL mode, or not read yet: such a connection believes in no locks, and these
+        # would keep others from going over to WAL mode.
         return None
     try:
         _lock(path, _SHARED)
@@ -45,7 +51,7 @@ def hold(path: str, file: Identity) -> str | None:
     except FileNotFoundError:
         return _closed(path)
     except OSError as error:
-        return f"{path} cannot be locked in this forked process ({error.strerror}): {_REMEDY}"
+        return f"{path} cannot be locked in this process ({error.strerror}): {_REMEDY}"
     return _closed(path) if _has_old(path) else None
 
 

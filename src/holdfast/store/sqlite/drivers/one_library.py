@@ -76,10 +76,14 @@ class _Use:
     libraries: int = 1
     """How many have the file open, those included whose handles were abandoned."""
     suspected: bool = False
+    guarded: bool = False
+    """Whether connections that this process may have inherited are looked after."""
     connecting: set[int] = field(default_factory=set)
     """Threads that are about to open the file with `sqlite3`."""
     lost: str | None = None
     """Why the file cannot be used in this process any more."""
+    forbidden: bool = False
+    """Whether it must not be opened with `sqlite3` either."""
 
 
 _mutex = threading.RLock()
@@ -101,6 +105,8 @@ def claim(path: str, wanted: SqliteDriver | None, holder: Holder) -> tuple[Ident
                 continue
             if use is None or _is_forgotten(file, use):
                 use = _uses[file] = _Use(path, _begin_with(path, file, wanted))
+            if not use.guarded:
+                _hold_inherited(file, use)
             if use.lost is not None:
                 raise StoreError(use.lost)
             if use.switching or wanted != "sqlite3" or use.library == "sqlite3":
@@ -176,6 +182,8 @@ def make_way(file: Identity) -> None:
         use = _uses.get(file)
         if use is not None and use.switching:
             _wait_for_switch(use)
+        if use is not None and use.forbidden:
+            raise StoreUnavailable(use.lost or use.path)
         if use is None or use.library == "sqlite3":
             return
         if neighbours.have_apsw(file):
@@ -295,6 +303,15 @@ def _begin_with(path: str, file: Identity, wanted: SqliteDriver | None) -> Sqlit
     return wanted or "apsw"
 
 
+def _hold_inherited(file: Identity, use: _Use) -> None:
+    use.guarded = True
+    why = inherited.hold(use.path, file)
+    if why is not None:
+        use.lost, use.forbidden = why, True
+    # The descriptor of the -shm file that holds a lock is none of a library.
+    use.libraries = max(use.libraries, descriptors.count_at(f"{use.path}-shm") or 0)
+
+
 def _foreign(path: str, known: str) -> str:
     return (
         f"another SQLite library than {known} has {path} open in this process; two of them cancel "
@@ -322,10 +339,9 @@ def _after_fork_in_child() -> None:
         use.switching = False
         use.leaving = []
         use.connecting.clear()
-        if use.followers and use.lost is None:
-            use.lost = inherited.hold(use.path, file)
-            # The descriptor of the -shm file that holds a lock is none of a library.
-            use.libraries = max(use.libraries, descriptors.count_at(f"{use.path}-shm") or 0)
+        use.guarded = False
+        if use.followers:
+            _hold_inherited(file, use)
 
 
 if hasattr(os, "register_at_fork"):
