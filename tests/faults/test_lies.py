@@ -121,6 +121,7 @@ def test_what_a_task_has_no_business_with_is_refused(
     until(lambda: f"refused: {answer}" in worker.said, within=5, what="the refusal to be logged")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("what", ["hello", "said"])
 def test_a_flood_leaves_the_supervisor_time_for_others(
     site: Site, worker: WorkerProcess, what: str
@@ -140,6 +141,7 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.alone
 def test_what_a_task_leaves_running_does_not_keep_the_supervisor_busy(
     site: Site, worker: WorkerProcess
 ) -> None:
