@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.store.row_refused import RowRefused
 from holdfast.store.sqlite import faults
 from holdfast.store.sqlite.faults import ConstraintViolated, translate
 from holdfast.store.sqlite.turns import lock_holder
@@ -51,7 +52,8 @@ def test_what_may_be_repeated(code: int, words: str, path: Path) -> None:
 def test_what_may_not(code: int, words: str) -> None:
     error = translate(code, "sqlite's words", "/data/tasks.db")
 
-    assert type(error) is StoreError
+    # What is too large is a row's fault: whoever writes a batch goes on without that row.
+    assert type(error) is (RowRefused if code == faults.TOOBIG else StoreError)
     assert not error.retryable
     assert words in str(error)
     assert "/data/tasks.db" in str(error)

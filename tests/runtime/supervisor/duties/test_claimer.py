@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from time import monotonic
 from typing import Any, cast
 
+import apsw
 import pytest
 
 from holdfast.core.ending import NotBegun, Returned
@@ -21,7 +22,9 @@ from holdfast.runtime.supervisor.state.costs import MOST_TASKS, SHORT_US, WINDOW
 from holdfast.runtime.supervisor.state.queue_source import sources
 from holdfast.runtime.wire.messages import Kind, KnownTask
 from holdfast.store.op import Op
+from holdfast.store.sqlite.store import SqliteStore
 from tests.support.hands import LANES, Hands
+from tests.support.stores import Kind as StoreKind
 from tests.support.stores import Lab, on_each_engine
 from tests.support.verbs import HOST, PID, QUEUE, TASK, WORKER
 
@@ -81,6 +84,29 @@ def test_a_lone_task_is_claimed_and_started_at_once(lab: Lab, undo: ExitStack) -
         bench.claimer.rung(frozenset())
         bench.claimer.tick()
         assert len(bench.hands.told()) == 1
+
+
+@pytest.mark.parametrize("lab", [StoreKind.SQLITE_FILE], indirect=True)
+def test_texts_that_are_too_long_together_are_claimed_one_by_one(
+    lab: Lab, undo: ExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SQLite has a limit for one value, and the tasks of a claim come in one."""
+    bench = Bench(lab, undo, "thread")
+    for _ in range(LANES):
+        lab.send(args=f'["{"x" * 5_000}"]')
+    store = cast("SqliteStore", lab.store)
+    writer: Any = store._connections.take_writer()
+    writer._raw.limit(apsw.SQLITE_LIMIT_LENGTH, 5_000 * LANES)
+    store._connections.give_writer(writer)
+
+    told = 0
+    for _ in range(4 * LANES):
+        bench.claimer.rung(frozenset())
+        bench.turn()
+        told += len(bench.hands.told())
+
+    assert told == LANES
+    assert "one by one" in caplog.text
 
 
 @on_each_engine
