@@ -15,7 +15,7 @@ APP = """
 import asyncio, atexit, os, signal, time, threading
 from holdfast import Holdfast, Retry
 
-app = Holdfast("sqlite:///tasks.db", kill_grace=0.3)
+app = Holdfast("sqlite:///tasks.db", kill_grace=2)
 
 @app.task("good")
 def good() -> int:

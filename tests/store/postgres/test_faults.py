@@ -15,13 +15,13 @@ from holdfast.core.errors import (
     ConfigError,
     HoldfastError,
     SchemaMismatch,
-    StoreError,
     StoreUnavailable,
 )
 from holdfast.store.op import Channel, Op, Statement, Steps, writes
 from holdfast.store.postgres import connection as connections
 from holdfast.store.postgres import faults
 from holdfast.store.postgres.store import PostgresStore
+from holdfast.store.row_refused import RowRefused
 from tests.store.postgres import conftest, verbs
 from tests.store.postgres.conftest import MakeStore
 from tests.support.deadline import until
@@ -124,7 +124,7 @@ def test_a_refused_row_does_not_show_what_it_held(store: PostgresStore, admin: A
     admin("ALTER TABLE notes ADD CONSTRAINT short CHECK (length(body) < 5)")
     body = "a very {} body".format("secret")
     error = failure(lambda: store.run(verbs.put(body)))
-    assert type(error) is StoreError
+    assert type(error) is RowRefused
     assert not error.retryable
     assert "short" in str(error)
     assert "very secret" not in "".join(traceback.format_exception(error))
@@ -132,7 +132,7 @@ def test_a_refused_row_does_not_show_what_it_held(store: PostgresStore, admin: A
 
 def test_a_nul_is_refused_by_the_server(store: PostgresStore) -> None:
     error = failure(lambda: store.run(verbs.put("a\x00b")))
-    assert type(error) is StoreError
+    assert type(error) is RowRefused
 
 
 def test_a_statement_that_takes_too_long(url: str, make_store: MakeStore) -> None:

@@ -15,7 +15,7 @@ from tests.store.races.stage import Stage
 from tests.store.races.test_inside_statement import claim_meets
 from tests.support.stores import Kind, Labs
 
-LOCK = r"FOR UPDATE( OF task)?( SKIP LOCKED)?"
+LOCK = r"FOR (NO KEY )?UPDATE( OF task)?( SKIP LOCKED)?"
 RACES: dict[str, tuple[Mutant, Callable[[Stage], None]]] = {
     "a sender does not lock the parent": (
         Mutant("lock_tasks", LOCK),
@@ -23,7 +23,7 @@ RACES: dict[str, tuple[Mutant, Callable[[Stage], None]]] = {
     ),
     "reapers do not lock the lease": (Mutant("expired_lease", LOCK), test_leases.test_two_reapers),
     "the janitor does not lock the task": (
-        Mutant("prunable", LOCK),
+        Mutant("free_tasks", LOCK),
         test_unique.test_prune_meets_resubmit,
     ),
 }
