@@ -142,7 +142,8 @@ class Maintenance:
             if found:
                 self._promoted()
             if found < timing.BATCH:
-                return 0.0
+                # Due and not met: somebody holds it, or its status does not go with its time.
+                return 0.0 if found else _LOOK_AGAIN * 4
 
     def _expire(self) -> float:
         expired = 0
@@ -177,8 +178,13 @@ class Maintenance:
             if key is None:
                 break
             try:
-                self._store.attempt(lambda: at_once(verb(1, aside=passed_over)))  # noqa: B023
-                met += 1
+                done = self._store.attempt(
+                    lambda: at_once(verb(1, aside=passed_over))  # noqa: B023
+                )
+                met += len(done)
+                if not done:
+                    # Its status does not go with its time: others come behind it.
+                    held.append(key)
             except RowRefused as error:
                 aside.add(key, error, doing)
             except StoreUnavailable as error:
