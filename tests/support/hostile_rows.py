@@ -369,7 +369,7 @@ class PostgresRows(_Templates):
         marks = [
             sql.SQL("statement_timestamp() - interval '1 ms'")
             if value is NOW
-            else sql.SQL("%s::uuid[]" if kinds[name] == "ARRAY" else f"%s::{kinds[name]}")
+            else _mark("uuid[]" if kinds[name] == "ARRAY" else kinds[name])
             for name, value in row.items()
         ]
         self._raw.execute(
@@ -396,3 +396,9 @@ def open_rows(url: str) -> SqliteRows | PostgresRows:
     if url.startswith("sqlite"):
         return SqliteRows(url.removeprefix("sqlite:///"))
     return PostgresRows(url)
+
+
+def _mark(kind: str) -> sql.SQL:
+    """A parameter of a type that the catalogue has named."""
+    text: Any = f"%s::{kind}"
+    return sql.SQL(text)

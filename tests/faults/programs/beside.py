@@ -156,10 +156,11 @@ def django(program: Program) -> None:
     settings.configure(DATABASES={"default": database})
     from django.db import connection, transaction
 
+    atomic: Any = transaction.atomic
     program.ship.send("before")
     for number in program.rounds:
         # What Django sends at the beginning and the end of a request closes old connections.
-        with transaction.atomic(), program.app.using(connection):
+        with atomic(), program.app.using(connection):
             if number % 2:
                 program.ship.send(f"{program.name}-{number}")
             with connection.cursor() as cursor:
