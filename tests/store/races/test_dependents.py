@@ -181,6 +181,8 @@ def test_a_cascade_meets_a_parent_of_both(stage: Stage, first: str, second: str)
     for _ in stage.every_order(scene, switches=1):
         # What somebody held is left for the next pass.
         stage.lab.run(_recover())
+        stage.lab.run(timing.expire())
+        stage.lab.run(timing.drop(OTHER, known=[], before=stage.lab.clock.now + 1))
         assert all(status and status.is_terminal for status in stage.lab.statuses(ids))
         assert [counts(stage.lab, id) for id in ids[2:]] == [(CANCELLED, 2, 0)] * 2
 
