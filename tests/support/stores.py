@@ -32,7 +32,7 @@ from holdfast.store.open import ensure_schema
 from holdfast.store.postgres.binding import Binder
 from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.protocol import Listener, Store
-from holdfast.store.settings import Engine, StoreSettings, parse_url
+from holdfast.store.settings import Engine, SqliteDriver, StoreSettings, parse_url
 from holdfast.store.sqlite.store import SqliteStore
 from tests.support.postgres import PostgresServer
 from tests.support.verbs import MovableClock, Verbs
@@ -61,12 +61,14 @@ class Kind(StrEnum):
 
     SQLITE_FILE = "sqlite-file"
     SQLITE_MEMORY = "sqlite-memory"
+    SQLITE3_FILE = "sqlite3-file"
+    """With the standard library's driver, as in a program that has the file open with it."""
     POSTGRES = "postgres"
     POSTGRES_ASYNC = "postgres-async"
 
     @property
     def engine(self) -> Engine:
-        return "sqlite" if self in (Kind.SQLITE_FILE, Kind.SQLITE_MEMORY) else "postgresql"
+        return "sqlite" if self.startswith("sqlite") else "postgresql"
 
 
 KINDS = tuple(Kind)
@@ -107,7 +109,7 @@ class Lab(Verbs):
         self.store = store
         self.clock = clock
         self.path = path
-        """The file of a SQLITE_FILE."""
+        """The file of a SQLITE_FILE or SQLITE3_FILE."""
 
     def run(self, op: Op[T]) -> T:
         return self.store.run(op)
@@ -227,7 +229,7 @@ class Labs:
 
     def _open_sqlite(self, kind: Kind) -> Lab:
         path: Path | None = None
-        if kind is Kind.SQLITE_FILE:
+        if kind is not Kind.SQLITE_MEMORY:
             path = self._directory / f"lab-{next(self._numbers)}.db"
             shutil.copy(self._sqlite_template(), path)
         return _sqlite_lab(kind, path)
@@ -278,7 +280,10 @@ class Labs:
 
 def _sqlite_lab(kind: Kind, path: Path | None) -> Lab:
     clock = Clock()
-    settings = parse_url(f"sqlite:///{path or ':memory:'}", clock=clock, durable=False)
+    driver: SqliteDriver = "sqlite3" if kind is Kind.SQLITE3_FILE else "apsw"
+    settings = parse_url(
+        f"sqlite:///{path or ':memory:'}", clock=clock, durable=False, driver=driver
+    )
     store = SqliteStore(settings, texts=_texts)
     ensure_schema(store)
     return Lab(kind, store, clock, path)
@@ -326,4 +331,4 @@ def lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Lab]:
 
 
 on_each_engine = pytest.mark.parametrize("lab", ENGINES, indirect=True)
-"""For tests that go through many states: two of the four kinds, one of each engine."""
+"""For tests that go through many states: two of the kinds, one of each engine."""

@@ -90,3 +90,14 @@ def test_what_was_claimed_before_the_pause_goes_on(lab: Lab) -> None:
     lab.run(queues.pause("q"))
     lab.started(task)
     assert lab.complete(task).status is TaskStatus.COMPLETED
+
+
+def test_a_queue_of_scheduled_tasks_is_listed_whatever_is_due_before_them(lab: Lab) -> None:
+    for _ in range(5):
+        lab.send(queue_name="a", delay_us=SECOND)
+    lab.send(queue_name="b", delay_us=60 * SECOND)
+    found = lab.run(queues.list_queues(cap=3))
+    assert [(queue.queue_name, queue.pending, queue.scheduled) for queue in found] == [
+        ("a", 0, 3),
+        ("b", 0, 1),
+    ]

@@ -1,7 +1,7 @@
 -- Every queue that has waiting or scheduled tasks or was ever paused. The names are found by skipping
--- through the claim index, one step per queue, and counting stops at :cap: a million waiting tasks
--- must not make this slow. The oldest task may have any priority; the index knows the first of each.
--- Of scheduled tasks the :cap that are due next are looked at: their index has no queues.
+-- through the claim index and that of scheduled tasks, one step per queue, and counting stops at
+-- :cap: a million waiting tasks must not make this slow. The oldest task may have any priority; the
+-- index knows the first of each.
 -- Differs from PostgreSQL: correlated subqueries instead of LATERAL.
 WITH RECURSIVE waiting (queue_name) AS (
     SELECT min(queue_name) FROM holdfast_tasks WHERE ready
@@ -14,17 +14,19 @@ WITH RECURSIVE waiting (queue_name) AS (
     WHERE waiting.queue_name IS NOT NULL
 ), level (priority) AS (
     SELECT 1 UNION ALL SELECT priority + 1 FROM level WHERE priority < 100
-), later (queue_name, n) AS MATERIALIZED (
-    SELECT queue_name, count(*)
-    FROM (
-        SELECT queue_name FROM holdfast_tasks
-        WHERE due_at IS NOT NULL ORDER BY due_at LIMIT :cap
+), later (queue_name) AS (
+    SELECT min(queue_name) FROM holdfast_tasks WHERE due_at IS NOT NULL
+    UNION ALL
+    SELECT (
+        SELECT min(task.queue_name) FROM holdfast_tasks AS task
+        WHERE task.due_at IS NOT NULL AND task.queue_name > later.queue_name
     )
-    GROUP BY queue_name
+    FROM later
+    WHERE later.queue_name IS NOT NULL
 ), name (queue_name) AS (
     SELECT queue_name FROM waiting WHERE queue_name IS NOT NULL
     UNION
-    SELECT queue_name FROM later
+    SELECT queue_name FROM later WHERE queue_name IS NOT NULL
     UNION
     SELECT queue_name FROM holdfast_queues
 )
@@ -44,7 +46,12 @@ SELECT
         ))
         FROM level
     ),
-    ifnull((SELECT n FROM later WHERE later.queue_name = name.queue_name), 0)
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM holdfast_tasks AS task
+            WHERE task.due_at IS NOT NULL AND task.queue_name = name.queue_name LIMIT :cap
+        )
+    )
 FROM name
 LEFT JOIN holdfast_queues AS queue ON queue.queue_name = name.queue_name
 ORDER BY name.queue_name;
