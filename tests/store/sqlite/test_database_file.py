@@ -181,6 +181,22 @@ def test_the_filesystem_of_a_real_directory_is_found() -> None:
     assert database_file.filesystem(Path("/")) is not None
 
 
+@pytest.mark.parametrize("name", ["tasks.db", "our tasks.db"])
+def test_a_file_that_is_mounted_without_its_directory_is_refused(
+    make_store: MakeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / name
+    path.touch()
+    mounts = tmp_path / "mountinfo"
+    point = str(path).replace(" ", r"\040")
+    mounts.write_text(f"63 43 254:0 /data/tasks.db {point} rw,relatime - ext4 /dev/vda rw\n")
+    monkeypatch.setattr(database_file, "_MOUNTS", mounts)
+
+    with pytest.raises(ConfigError, match="mount the directory instead"):
+        make_store(path).run(verbs.make())
+    assert path.read_bytes() == b""
+
+
 def test_a_link_is_followed_as_sqlite_does(
     make_store: MakeStore, path: Path, tmp_path: Path
 ) -> None:

@@ -1,9 +1,10 @@
 """What is checked before a database file is opened, and how a new one is made.
 
 Owns the refusals: no directory, no permission, a network filesystem, a file that is
-no database, a filesystem without WAL. Never opens an existing database file itself
-(closing it would drop SQLite's locks in this process), never deletes or recreates
-one, and lets our tables live in a user's own database: what is SQLite is welcome.
+mounted without its directory, one that is no database, a filesystem without WAL. Never
+opens an existing database file itself (closing it would drop SQLite's locks in this
+process), never deletes or recreates one, and lets our tables live in a user's own
+database: what is SQLite is welcome.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _NETWORK = re.compile(
     r"beegfs|lustre|grpc|osxfs|hgfs|prl_fs|vboxsf|virtiofs|9p|tigris|mountpoint|objectivefs)\S*"
     r"|mfs|afs)"
 )
+_MOUNTS = Path("/proc/self/mountinfo")
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
@@ -61,6 +63,14 @@ def check_place(path: str, *, allow_network: bool) -> None:
         usable = False
     if not usable:
         raise StoreUnavailable(faults.cannot_open(path))
+    if _is_mounted_alone(path):
+        raise ConfigError(
+            f"{path} is mounted by itself, without its directory: SQLite keeps what was committed last "
+            f"in {place.name}-wal beside it, which no other mount of the file has, so tasks would be "
+            "lost: mount the directory instead (docker run -v ./data:/data, not -v ./data/"
+            f"{place.name}:/data/{place.name})",
+            option="url",
+        )
     kind = filesystem(place.parent)
     if kind is not None and _NETWORK.fullmatch(kind) and not allow_network:
         raise ConfigError(
@@ -109,22 +119,36 @@ def filesystem(folder: Path) -> str | None:
     """The type of the filesystem a directory is on; None where that cannot be told."""
     try:
         device = folder.stat().st_dev
-        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     number = f"{os.major(device)}:{os.minor(device)}"
     best = ("", "")
+    for mounted, point, kind in _mounts():
+        if mounted == number:
+            return kind
+        # Some filesystems (btrfs) report another device for a file than for the mount.
+        if folder.is_relative_to(point) and len(point) >= len(best[0]):
+            best = (point, kind)
+    return best[1] or None
+
+
+def _is_mounted_alone(path: str) -> bool:
+    """Whether the file has been mounted by itself, so that what is beside it is from elsewhere."""
+    return any(point == path for _, point, _ in _mounts())
+
+
+def _mounts() -> list[tuple[str, str, str]]:
+    """The device, the place and the type of each mount; none where that cannot be told."""
+    try:
+        lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return []
+    found: list[tuple[str, str, str]] = []
     for line in lines.splitlines():
         # A line: number, parent, device, root, mount point, options, … - type, source, options
         left, _, right = line.partition(" - ")
         fields = left.split()
-        if len(fields) < 5 or not right:
-            continue
-        kind = right.split()[0]
-        if fields[2] == number:
-            return kind
-        # Some filesystems (btrfs) report another device for a file than for the mount.
-        point = _OCTAL.sub(lambda found: chr(int(found.group(1), 8)), fields[4])
-        if folder.is_relative_to(point) and len(point) >= len(best[0]):
-            best = (point, kind)
-    return best[1] or None
+        if len(fields) >= 5 and right:
+            point = _OCTAL.sub(lambda octal: chr(int(octal.group(1), 8)), fields[4])
+            found.append((fields[2], point, right.split()[0]))
+    return found
