@@ -7,7 +7,6 @@ import os
 import signal
 import sqlite3
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -21,28 +20,11 @@ from holdfast.store.sqlite.drivers import descriptors
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
+from tests.store.sqlite.forked import in_child
 from tests.support.deadline import passed, until
 
 # Newer Pythons warn of forks beside threads, which is what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-
-
-def in_child(work: Callable[[], object]) -> str:
-    """Run `work` in a forked child; what it returned or raised, as text."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            said = str(work())
-        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the test
-            said = f"{type(error).__name__}: {error}"
-        os.write(writer, said.encode())
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as pipe:
-        said = pipe.read()
-    os.waitpid(pid, 0)
-    return said
 
 
 def test_both_sides_go_on(make_store: MakeStore, driver: SqliteDriver) -> None:

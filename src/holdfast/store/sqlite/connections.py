@@ -104,6 +104,12 @@ class Connections:
             self._go_out()
             raise
 
+    def stay(self, connection: Connection) -> None:
+        """Let nobody take the WAL away while this connection is open, once there is one."""
+        file = self._files.get(connection)
+        if file is not None and connection.execute("PRAGMA journal_mode") == [("wal",)]:
+            one_library.stay(self._path, file)
+
     def give_writer(self, connection: Connection) -> None:
         try:
             with self._lock:
@@ -355,6 +361,7 @@ class Connections:
         try:
             self._configure(connection)
             connection.execute(purpose)
+            self.stay(connection)
         except BaseException:
             self._close(connection)
             raise
@@ -398,6 +405,8 @@ class Connections:
             abandon([connection])
             return
         file = self._files.pop(connection, None)
+        if file is not None:
+            one_library.closing(file)
         try:
             connection.close()
         except StoreError:

@@ -65,9 +65,9 @@ def check_place(path: str, *, allow_network: bool) -> None:
         raise StoreUnavailable(faults.cannot_open(path))
     if _is_mounted_alone(path):
         raise ConfigError(
-            f"{path} is mounted by itself, without its directory: SQLite keeps what was committed last "
-            f"in {place.name}-wal beside it, which no other mount of the file has, so tasks would be "
-            "lost: mount the directory instead (docker run -v ./data:/data, not -v ./data/"
+            f"{path} is mounted by itself, without its directory: SQLite keeps what was committed "
+            f"last in {place.name}-wal beside it, which no other mount of the file has, so tasks "
+            "would be lost: mount the directory instead (docker run -v ./data:/data, not -v ./data/"
             f"{place.name}:/data/{place.name})",
             option="url",
         )

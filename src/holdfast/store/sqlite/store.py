@@ -236,6 +236,7 @@ class SqliteStore:
         connection = self._connections.take_writer()
         try:
             database_file.adopt(connection, self.path)
+            self._connections.stay(connection)
             self.clock.recall(connection)
             self._is_open = True
         finally:

@@ -1,7 +1,8 @@
 """Which files this process has open, as the kernel tells it.
 
-Owns the reading of the process's own descriptors, where the system shows them. Never opens a
-file of a database: closing it would drop SQLite's locks in this process.
+Owns the reading of the process's own descriptors, where the system shows them, and those of
+`presence`, which are not counted. Looking opens no file of a database: closing it would drop
+SQLite's locks in this process.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from typing import TypeAlias
 
 Identity: TypeAlias = tuple[int, int]
 """Device and inode: what a file is, whatever its name."""
+
+_kept: dict[int, Identity] = {}
+"""Descriptors of ours that belong to no library, and what they were opened on."""
 
 _LISTS = ("/proc/self/fd", "/dev/fd")
 
@@ -48,9 +52,40 @@ def is_open(file: Identity) -> bool:
     return found is None or found > 0
 
 
+def keep(path: str) -> int:
+    """Open a file for good, and do not count that."""
+    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+    _kept[descriptor] = _of(descriptor) or (0, 0)
+    return descriptor
+
+
+def kept(descriptor: int) -> Identity | None:
+    """What a descriptor was opened on by `keep`; None if somebody has closed it since."""
+    file = _kept.get(descriptor)
+    return file if file is not None and _of(descriptor) == file else None
+
+
+def close(descriptor: int) -> None:
+    """Close what `keep` has opened, but nothing else that has got its number since."""
+    is_ours = kept(descriptor) is not None
+    _kept.pop(descriptor, None)
+    if is_ours:
+        os.close(descriptor)
+
+
+def close_all() -> None:
+    """The same for all there are."""
+    for descriptor in list(_kept):
+        close(descriptor)
+
+
 def _is(descriptor: int, file: Identity) -> bool:
+    return _of(descriptor) == file and _kept.get(descriptor) != file
+
+
+def _of(descriptor: int) -> Identity | None:
     try:
         found = os.fstat(descriptor)
     except OSError:
-        return False
-    return (found.st_dev, found.st_ino) == file
+        return None
+    return found.st_dev, found.st_ino

@@ -25,11 +25,8 @@ from pathlib import Path
 
 from holdfast.store.sqlite.drivers import descriptors
 from holdfast.store.sqlite.drivers.descriptors import Identity
+from holdfast.store.sqlite.drivers.presence import OPEN_SHM, SHARED
 
-# From os_unix.c: the bytes that a reader of the database locks, and the one that whoever has the
-# -shm file open does.
-_SHARED = (0x4000_0002, 510)
-_OPEN_SHM = (128, 1)
 _PATIENCE = 2.0
 
 
@@ -46,8 +43,8 @@ def hold(path: str, file: Identity) -> str | None:
         # would keep others from going over to WAL mode.
         return None
     try:
-        _lock(path, _SHARED)
-        _lock(f"{path}-shm", _OPEN_SHM)
+        _lock(path, SHARED)
+        _lock(f"{path}-shm", OPEN_SHM)
     except FileNotFoundError:
         return _closed(path)
     except OSError as error:

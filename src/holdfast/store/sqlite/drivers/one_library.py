@@ -34,7 +34,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from holdfast.core.errors import ConfigError, StoreError, StoreUnavailable
 from holdfast.store.settings import SqliteDriver
-from holdfast.store.sqlite.drivers import descriptors, inherited, neighbours
+from holdfast.store.sqlite.drivers import descriptors, inherited, neighbours, presence
 from holdfast.store.sqlite.drivers.descriptors import Identity, identity
 
 _PATIENCE = 10.0
@@ -116,6 +116,22 @@ def claim(path: str, wanted: SqliteDriver | None, holder: Holder) -> tuple[Ident
         make_way(file)
 
 
+def stay(path: str, file: Identity) -> None:
+    """A connection that was claimed is open, and the file in WAL mode: none may take it away."""
+    with _mutex:
+        if not presence.is_held(file):
+            presence.hold(path, file)
+
+
+def closing(file: Identity) -> None:
+    """A connection that was claimed is about to be closed."""
+    with _mutex:
+        use = _uses.get(file)
+        if use is None or sum(use.holders.values()) <= 1:
+            # The last one clears up, if it is alone with the file.
+            presence.release(file)
+
+
 def discharge(file: Identity, holder: Holder) -> None:
     """A connection that was claimed has been closed."""
     with _mutex:
@@ -124,6 +140,10 @@ def discharge(file: Identity, holder: Holder) -> None:
             left = use.holders.pop(holder, 1) - 1
             if left > 0:
                 use.holders[holder] = left
+        if use is None or not use.holders:
+            presence.release(file)
+            if use is None or not use.connecting:
+                presence.clear(file)
 
 
 def leave(holder: Holder) -> None:
@@ -334,6 +354,7 @@ def _after_fork_in_child() -> None:
     global _mutex, _changed
     _mutex = threading.RLock()
     _changed = threading.Condition(_mutex)
+    presence.forget_in_child()
     for file, use in _uses.items():
         use.holders.clear()
         use.switching = False

@@ -1,0 +1,24 @@
+"""A forked child of the test itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+
+def in_child(work: Callable[[], object]) -> str:
+    """Run `work` in a forked child; what it returned or raised, as text."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            said = str(work())
+        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the test
+            said = f"{type(error).__name__}: {error}"
+        os.write(writer, said.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    os.waitpid(pid, 0)
+    return said
