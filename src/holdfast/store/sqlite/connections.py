@@ -108,6 +108,8 @@ class Connections:
         """Let nobody take the WAL away while this connection is open, once there is one."""
         file = self._files.get(connection)
         if file is not None and connection.execute("PRAGMA journal_mode") == [("wal",)]:
+            # Only reading makes SQLite open the -shm file.
+            connection.execute("PRAGMA schema_version")
             one_library.stay(self._path, file)
 
     def give_writer(self, connection: Connection) -> None:

@@ -36,7 +36,7 @@ class _Place:
     """The descriptors on one database and its -shm file."""
 
     database: int
-    shm: int
+    shm: int | None = None
     is_held: bool = False
 
     def lock(self, *, hold: bool) -> bool:
@@ -46,18 +46,17 @@ class _Place:
 
 
 _places: dict[Identity, _Place] = {}
-_hopeless: set[Identity] = set()
 
 
 def hold(path: str, file: Identity) -> None:
     """Take the locks on a file in WAL mode that a connection of ours has open, if possible."""
-    if file in _hopeless or not _can_lock():
+    if not _can_lock():
         return
-    place = _places.get(file)
-    if place is None or not _is_of(place, path, file):
-        # What there was before stays open: to close it would drop SQLite's locks.
+    try:
         place = _open(path, file)
-    if place is not None and not place.is_held and not place.lock(hold=True):
+    except OSError:
+        return
+    if not place.is_held and not place.lock(hold=True):
         place.lock(hold=False)
 
 
@@ -73,7 +72,8 @@ def clear(file: Identity) -> None:
     place = _places.get(file)
     if place is not None and descriptors.count(file) == 0:
         del _places[file]
-        descriptors.close(place.shm)
+        if place.shm is not None:
+            descriptors.close(place.shm)
         descriptors.close(place.database)
 
 
@@ -86,27 +86,19 @@ def is_held(file: Identity) -> bool:
 def forget_in_child() -> None:
     """After a fork, before this process has taken any lock: these are the parent's."""
     _places.clear()
-    _hopeless.clear()
     descriptors.close_all()
 
 
-def _open(path: str, file: Identity) -> _Place | None:
-    try:
-        place = _Place(descriptors.keep(path), descriptors.keep(f"{path}-shm"))
-    except OSError:
-        # Not tried again: what could be opened stays so.
-        _hopeless.add(file)
-        return None
-    _places[file] = place
+def _open(path: str, file: Identity) -> _Place:
+    """The place, with both descriptors; one that is not the right one any more is left open."""
+    place = _places.get(file)
+    if place is None or descriptors.kept(place.database) != file:
+        place = _Place(descriptors.keep(path))
+        _places[descriptors.kept(place.database) or file] = place
+    if place.shm is None or descriptors.kept(place.shm) != descriptors.identity(f"{path}-shm"):
+        place.is_held = False
+        place.shm = descriptors.keep(f"{path}-shm")
     return place
-
-
-def _is_of(place: _Place, path: str, file: Identity) -> bool:
-    try:
-        shm = descriptors.identity(f"{path}-shm")
-    except OSError:
-        return False
-    return descriptors.kept(place.database) == file and descriptors.kept(place.shm) == shm
 
 
 def _can_lock() -> bool:
@@ -117,8 +109,8 @@ def _can_lock() -> bool:
     return hasattr(fcntl, "F_OFD_SETLK")
 
 
-def _set(descriptor: int, where: tuple[int, int], *, hold: bool) -> bool:
-    if sys.platform != "linux":
+def _set(descriptor: int | None, where: tuple[int, int], *, hold: bool) -> bool:
+    if descriptor is None or sys.platform != "linux":
         return False
     import fcntl
 
