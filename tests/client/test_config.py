@@ -105,6 +105,10 @@ def test_variables_are_read_as_their_type(name: str, text: str, value: Any) -> N
         (None, {}, {"HOLDFAST_SEND_TIMEOUT": "soon"}, "a number of seconds"),
         (None, {}, {"HOLDFAST_DURABLE": "perhaps"}, "true or false"),
         (None, {}, {"HOLDFAST_MAX_CONNECTIONS": "1.5"}, "a whole number"),
+        (None, {"lock_timeout": 1e20}, {}, "lock_timeout is 1e.20; it must be at most 1,000,000"),
+        (None, {"statement_timeout": float("inf")}, {}, "at most 1,000,000"),
+        (None, {}, {"HOLDFAST_CONNECT_TIMEOUT": "1e20"}, "at most 1,000,000"),
+        (None, {}, {"HOLDFAST_LEASE": "1e20"}, "lease is 1e.20; it must be at most 31,536,000"),
     ],
 )
 def test_a_wrong_setting_is_refused_when_the_app_is_made(

@@ -361,10 +361,16 @@ def test_why(app: Holdfast) -> None:
     assert "it is due at" in later.reasons[0]
 
 
-def register(hands: Hands, queues: list[str], known: list[str], settings: str = "{}") -> None:
+def register(
+    hands: Hands,
+    queues: list[str],
+    known: list[str],
+    settings: str = "{}",
+    worker: str = "worker-1",
+) -> None:
     hands.run(
         workers.register(
-            "worker-1",
+            worker,
             hostname="host-1",
             pid=1,
             version="1",
@@ -380,7 +386,11 @@ def test_why_with_workers(app: Holdfast, hands: Hands) -> None:
     handle = app.options(queue="images").send("resize")
     app.options(queue="images").send("resize")
     register(hands, ["mail"], ["resize@1"])
-    assert "none of 1 worker serves queue 'images'" in str(handle.why())
+    remedy = "queue 'images': start one that does (-q images)"
+    assert handle.why().reasons[0] == f"the one worker there is does not serve {remedy}"
+    register(hands, ["mail"], ["resize@1"], worker="worker-2")
+    assert handle.why().reasons[0] == f"none of the 2 workers serves {remedy}"
+    hands.run(workers.stop("worker-2"))
     register(hands, ["images"], ["resize@2"])
     assert "knows task 'resize' version 1: deploy its code" in str(handle.why())
     register(hands, ["images"], ["resize@1"])

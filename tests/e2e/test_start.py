@@ -163,3 +163,13 @@ def test_an_application_without_tasks(start: Start, tmp_path: Path) -> None:
     worker = start("empty:app").ready()
     assert "empty:app has no task" in worker.said
     assert worker.stop() == 0
+
+
+def test_stopped_before_its_children_are_ready_no_death_is_reported(
+    start: Start, tmp_path: Path
+) -> None:
+    write(tmp_path, good=GOOD)
+    worker = start("good:app", "-c", "2", "--burst")
+    assert worker.wait(20) == 0
+    assert "is at work" in worker.said
+    assert "died" not in worker.said

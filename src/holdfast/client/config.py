@@ -58,11 +58,16 @@ def _setting(
     *,
     kind: type | tuple[type, ...] = str,
     least: float | None = None,
+    most: float | None = None,
 ) -> Any:
-    return field(default=default, metadata={"read": read, "kind": kind, "least": least})
+    limits = {"least": least, "most": most}
+    return field(default=default, metadata={"read": read, "kind": kind, **limits})
 
 
 _NUMBER: Final = (int, float)
+_LONGEST_WAIT: Final = 1_000_000
+"""Seconds; SQLite and PostgreSQL count milliseconds in 32 bits."""
+_LONGEST_LEASE: Final = 31_536_000
 _NEVER: Final = type(None)
 
 
@@ -86,11 +91,17 @@ class Config:
     """Upgrade an older schema on first use; None: on SQLite only."""
     max_connections: int = _setting(5, setting_text.whole, kind=int, least=1)
     """How many connections this process opens at the most."""
-    connect_timeout: float = _setting(5.0, setting_text.seconds, kind=_NUMBER, least=0.001)
+    connect_timeout: float = _setting(
+        5.0, setting_text.seconds, kind=_NUMBER, least=0.001, most=_LONGEST_WAIT
+    )
     """How long to try to connect to the server."""
-    statement_timeout: float = _setting(30.0, setting_text.seconds, kind=_NUMBER, least=0.001)
+    statement_timeout: float = _setting(
+        30.0, setting_text.seconds, kind=_NUMBER, least=0.001, most=_LONGEST_WAIT
+    )
     """How long one statement may take."""
-    lock_timeout: float = _setting(10.0, setting_text.seconds, kind=_NUMBER, least=0.001)
+    lock_timeout: float = _setting(
+        10.0, setting_text.seconds, kind=_NUMBER, least=0.001, most=_LONGEST_WAIT
+    )
     """How long a statement may wait for somebody else's lock."""
     allow_network_filesystem: bool = _setting(False, setting_text.flag, kind=bool)
     """SQLite: take a file on NFS or SMB, whose locks cannot be relied on."""
@@ -102,7 +113,7 @@ class Config:
         3600.0, setting_text.seconds_or_never, kind=(int, float, _NEVER), least=0.001
     )
     """The `timeout` of tasks that name none; None: never."""
-    lease: float = _setting(30.0, setting_text.seconds, kind=_NUMBER, least=1)
+    lease: float = _setting(30.0, setting_text.seconds, kind=_NUMBER, least=1, most=_LONGEST_LEASE)
     """Workers: how long a vanished worker keeps its tasks; renewed every third of it."""
     grace: float = _setting(30.0, setting_text.seconds, kind=_NUMBER, least=0)
     """Workers: how long running tasks may go on after the first signal to stop."""
@@ -170,6 +181,9 @@ def _check(config: Config) -> None:
         # `not >=` instead of `<`: NaN must not pass.
         if least is not None and value is not None and not value >= least:
             raise ConfigError(f"{name} is {value!r}; it must be at least {least:g}", option=name)
+        most = setting.metadata["most"]
+        if most is not None and value > most:
+            raise ConfigError(f"{name} is {value!r}; it must be at most {most:,}", option=name)
 
 
 _OF_STORE: Final = (

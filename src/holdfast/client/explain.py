@@ -13,7 +13,8 @@ from uuid import UUID
 
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError, TaskNotFound
-from holdfast.core.moment import from_us
+from holdfast.core.moment import from_us, length
+from holdfast.core.options.retry import retries_granted
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import (
     AttemptRecord,
@@ -206,12 +207,13 @@ def _scheduled(scene: _Scene) -> Iterator[str]:
     task = scene.task
     yield from _last_failure(scene)
     if task.due_at is not None:
-        again = f" (retry {task.retry_count} of {task.max_retries})" if task.next_retry_at else ""
+        granted = retries_granted(task.retry_count, task.max_retries)
+        again = f" (retry {task.retry_count} of {granted})" if task.next_retry_at else ""
         wait = (task.due_at - scene.now) / 1_000_000
         if wait > 0:
-            yield f"it is due at {_time(task.due_at)}, in {wait:.0f} s{again}"
+            yield f"it is due at {_time(task.due_at)}, in {length(wait)}{again}"
         else:
-            yield f"it was due at {_time(task.due_at)}, {-wait:.0f} s ago{again}"
+            yield f"it was due at {_time(task.due_at)}, {length(-wait)} ago{again}"
     yield from _who_could(scene)
 
 
@@ -249,8 +251,11 @@ def _who_could(scene: _Scene) -> Iterator[str]:
         return
     serving = [worker for worker in scene.workers if task.queue_name in from_json(worker.queues)]
     if not serving:
-        running = _count(len(scene.workers), "worker")
-        yield f"none of {running} serves queue {task.queue_name!r}"
+        number, remedy = len(scene.workers), f"start one that does (-q {task.queue_name})"
+        who = "the one worker there is does not serve"
+        if number > 1:
+            who = f"none of the {number:,} workers serves"
+        yield f"{who} queue {task.queue_name!r}: {remedy}"
         return
     name = known_name(task.task_name, task.version)
     knowing = sum(name in from_json(worker.known) for worker in serving)

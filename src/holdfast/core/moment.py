@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from holdfast.core.errors import ConfigError
 
-__all__ = ["Due", "Span", "When", "due", "from_us", "instant_us", "span_us", "to_us"]
+__all__ = ["Due", "Span", "When", "due", "from_us", "instant_us", "length", "span_us", "to_us"]
 
 Span: TypeAlias = "float | timedelta | str"
 """A duration: seconds, a timedelta, or text such as "90s", "12h", "30d"."""
@@ -24,6 +24,7 @@ When: TypeAlias = "float | timedelta | datetime"
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _LONGEST_US: Final = 100 * 366 * 86_400 * 1_000_000
 _SPAN: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)\s*")
 _UNIT_US: Final = {
@@ -97,6 +98,21 @@ class Due:
 
     delay_us: int | None = None
     run_at: int | None = None
+
+
+def length(seconds: float, units: int = 2) -> str:
+    """A duration for people: `0.05 s`, `12 s`, `3 min 5 s`, `2 h 5 min`, `3 d 4 h`."""
+    if seconds < 10:
+        return f"{seconds:.2g} s" if seconds < 1 else f"{seconds:.1f} s"
+    left = round(seconds)
+    parts: list[str] = []
+    for unit, size in _UNITS:
+        number, left = divmod(left, size)
+        if number:
+            parts.append(f"{number} {unit}")
+        if parts and (len(parts) == units or not number):
+            break
+    return " ".join(parts)
 
 
 def due(when: When, *, option: str) -> Due:

@@ -29,7 +29,7 @@ from holdfast.core.ending import (
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.lifecycle import TRANSITIONS, Verb
 from holdfast.core.options.policy import Policy
-from holdfast.core.options.retry import Retry
+from holdfast.core.options.retry import UNPLANNED_RETRIES, Retry
 from holdfast.core.payload.failure import encode_error
 from holdfast.core.result import TaskError
 from holdfast.core.status import AttemptOutcome, TaskStatus
@@ -54,7 +54,7 @@ __all__ = [
     "decide",
 ]
 
-_UNPLANNED_RETRY: Final = Retry(3)
+_UNPLANNED_RETRY: Final = Retry(UNPLANNED_RETRIES)
 """What `RetryLater` means in a task without a retry policy."""
 _CRASH_DELAY_LIMIT: Final = 60.0
 _REASON_LIMIT: Final = 500

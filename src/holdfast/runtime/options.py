@@ -24,6 +24,10 @@ MAX_BATCH = MAX_TASKS_PER_LEASE
 """Tasks of one claim at the most."""
 
 
+MAX_INTERVAL = 31_536_000
+"""Seconds of a lease, and between two looks, at the most: a year."""
+
+
 def default_concurrency() -> int:
     """One child per processor that this process may use."""
     try:
@@ -116,10 +120,11 @@ class WorkerOptions:
 
     def _check_seconds(self, name: str, least: float) -> None:
         value = getattr(self, name)
-        usable = type(value) in (int, float) and value >= least
-        if not usable or (value == math.inf and name not in _WITHOUT_END):
+        most = math.inf if name in _WITHOUT_END else MAX_INTERVAL
+        if type(value) not in (int, float) or not least <= value <= most:
+            allowed = f"{least:g} or more" if most == math.inf else f"from {least:g} to {most:,}"
             raise ConfigError(
-                f"{name}={value!r} is not usable: give a number of seconds, {least:g} or more",
+                f"{name}={value!r} is not usable: give a number of seconds, {allowed}",
                 option=name,
             )
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.core.ending import Failed, SnoozeAsked
+from holdfast.core.ending import Failed, RetryAsked, SnoozeAsked
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
 from holdfast.core.payload.failure import describe
@@ -98,6 +98,15 @@ def test_a_failure_in_full(operator: Operator, lab: Lab) -> None:
     assert shown["error"]["message"] == "bad \x1b[2J input"
     assert [attempt["outcome"] for attempt in shown["attempts"]] == ["FAILED", "FAILED"]
     assert shown["attempts"][0]["will_retry"] is True
+
+
+def test_a_retry_that_was_asked_for_without_a_policy(operator: Operator, lab: Lab) -> None:
+    task = lab.running()
+    lab.end(task, RetryAsked(describe(KeyError("x")), 3_600_000_000))
+    found = facts(operator("tasks", "show", text(task.id)).out)
+    assert found["next"] == "retry 1 of 3, in 1 h"
+    assert found["retries"] == "1 of 3 RetryLater used; none after a failure"
+    assert "in 1 h (retry 1 of 3)" in operator("tasks", "why", text(task.id)).out
 
 
 def test_a_task_that_runs(operator: Operator, lab: Lab) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.ending import Crashed, Failed, NotBegun, Outcome, TimedOut
+from holdfast.core.ending import Crashed, Failed, NotBegun, Outcome, RetryAsked, TimedOut
 from holdfast.core.identity import short_id
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
@@ -55,6 +55,15 @@ def tell(said: TaskLog, outcome: Outcome, row: Row | None = None, **policy: Any)
     row = row or Row(max_retries=rules.max_retries)
     change = decide(row, outcome, rules, lambda: 0.5)
     said.ended(row, 1, outcome, change, change.target, rules, 12_000)
+
+
+def test_a_retry_that_was_asked_for_without_a_policy_is_counted(
+    said: TaskLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    tell(said, RetryAsked(describe(KeyError("x")), 600_000_000))
+    assert caplog.messages[0].endswith(
+        "asked for a retry in attempt 1 of 4: KeyError: 'x'; retry 1 of 3 in 10 min"
+    )
 
 
 def test_a_failure_says_what_happened_and_what_comes_next(

@@ -12,6 +12,7 @@ from holdfast.cli.render import times
 from holdfast.client.info import TaskInfo
 from holdfast.core.errors import PayloadError
 from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import retries_granted
 from holdfast.core.payload.codec import to_json
 from holdfast.core.status import TaskStatus
 
@@ -46,6 +47,14 @@ def retries_left(info: TaskInfo) -> int:
     return max(0, info.max_retries - info.retry_count)
 
 
+def retries_used(info: TaskInfo) -> str:
+    """How many it has used and has left, for people."""
+    granted = retries_granted(info.retry_count, info.max_retries)
+    if granted > info.max_retries:
+        return f"{info.retry_count} of {granted} RetryLater used; none after a failure"
+    return f"{info.retry_count} of {granted} used, {retries_left(info)} left"
+
+
 def policy_of(info: TaskInfo) -> Policy:
     """The policy that travels with it; the default one if it cannot be read."""
     try:
@@ -62,7 +71,8 @@ def _scheduled(info: TaskInfo, now: datetime) -> str:
     at = info.next_retry_at or info.run_at or info.enqueued_at
     due = "at once" if at <= now else times.relative(at, now)
     if info.next_retry_at is not None and info.retry_count:
-        return f"retry {info.retry_count} of {info.max_retries}, {due}{_or_expires(info, now)}"
+        granted = retries_granted(info.retry_count, info.max_retries)
+        return f"retry {info.retry_count} of {granted}, {due}{_or_expires(info, now)}"
     return f"becomes claimable {due}{_or_expires(info, now)}"
 
 

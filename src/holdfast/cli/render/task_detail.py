@@ -16,7 +16,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from holdfast.cli.render import json_document, times
-from holdfast.cli.render.next_step import next_step, policy_of, retries_left
+from holdfast.cli.render.next_step import next_step, policy_of, retries_left, retries_used
 from holdfast.cli.render.screen import Screen
 from holdfast.cli.render.table import Cell, Column, Table, Value
 from holdfast.cli.render.task_list import id_cell, moment_cell, progress_text, status_cell
@@ -131,7 +131,7 @@ def _identity(info: TaskInfo) -> list[tuple[str, Value]]:
         ("priority", info.priority),
         ("tags", ", ".join(info.tags)),
         ("attempts", f"{info.attempt} started"),
-        ("retries", f"{info.retry_count} of {info.max_retries} used, {retries_left(info)} left"),
+        ("retries", retries_used(info)),
         ("crashes", f"{info.crash_count} of {policy.max_crashes} used"),
         ("timeout", _timeout(policy.timeout)),
         ("options", _json(info.options) if info.options else None),

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import click
 
+from holdfast.core import moment
 from holdfast.core.errors import ConfigError
 from holdfast.core.moment import span_us
 
@@ -20,7 +21,6 @@ Given: TypeAlias = "timedelta | datetime"
 """What an operator typed: a length of time, or a moment."""
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def stamp(at: datetime) -> str:
@@ -38,17 +38,7 @@ def length(span: timedelta, units: int = 2) -> str:
     seconds = span.total_seconds()
     if seconds < 0:
         return f"-{length(-span, units)}"
-    if seconds < 10:
-        return f"{seconds:.2g} s" if seconds < 1 else f"{seconds:.1f} s"
-    left = round(seconds)
-    parts: list[str] = []
-    for unit, size in _UNITS:
-        number, left = divmod(left, size)
-        if number:
-            parts.append(f"{number} {unit}")
-        if parts and (len(parts) == units or not number):
-            break
-    return " ".join(parts)
+    return moment.length(seconds, units)
 
 
 def relative(at: datetime, now: datetime, units: int = 2) -> str:

@@ -14,12 +14,14 @@ from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import ConfigError
 from holdfast.core.moment import span_us
 
-__all__ = ["Backoff", "Retry", "RetryOn"]
+__all__ = ["UNPLANNED_RETRIES", "Backoff", "Retry", "RetryOn", "retries_granted"]
 
 Backoff: TypeAlias = Literal["constant", "linear", "exponential", "exponential_jitter"]
 RetryOn: TypeAlias = type[BaseException] | str
 """An exception class (subclasses included) or an error code."""
 
+UNPLANNED_RETRIES: Final = 3
+"""How many times a task without a retry policy may raise `RetryLater`."""
 _BACKOFFS: Final = get_args(Backoff)
 _MOST_RETRIES: Final = 1_000_000
 
@@ -166,6 +168,14 @@ def _listing(items: object, option: str) -> tuple[RetryOn, ...]:
                 option=option,
             )
     return tuple(items)
+
+
+def retries_granted(retry_count: int, max_retries: int) -> int:
+    """Of how many retries these are the first `retry_count`.
+
+    More than its policy has, a task gets only by `RetryLater`, and without a policy.
+    """
+    return UNPLANNED_RETRIES if retry_count > max_retries else max_retries
 
 
 def _matches(listing: tuple[RetryOn, ...], error: BaseException, code: str) -> bool:

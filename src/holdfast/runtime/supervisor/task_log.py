@@ -137,7 +137,8 @@ class TaskLog:
         level = _LEVELS.get(event, logging.ERROR if status.is_terminal else logging.WARNING)
         if not self._admits(level, event):
             return
-        of = attempt + max(0, task.max_retries - task.retry_count)
+        allowed = change.retries_allowed or task.max_retries
+        of = attempt + max(0, allowed - task.retry_count)
         what = f" of {of}" if event in ("failed", "timeout", "retry_asked") else ""
         because = f": {one_line(change.failed_reason, _LONGEST)}" if change.failed_reason else ""
         text = (

@@ -141,7 +141,9 @@ class ChildPool:
         """A child is gone; one that died young makes the next ones wait."""
         self._ledger.children.pop(child.number, None)
         lived = monotonic() - self._born.pop(child.number, 0.0)
-        if lived < _YOUNG and not child.served and not (child.killed or child.dismissed):
+        # A worker that stops before its children are ready takes them along: nothing is wrong.
+        expected = child.killed or child.dismissed or self.closing
+        if lived < _YOUNG and not child.served and not expected:
             self._early_deaths += 1
             pause = min(0.1 * 2**self._early_deaths, _LONGEST_PAUSE)
             self._not_before = monotonic() + pause
