@@ -11,7 +11,7 @@ from holdfast.core.status import AttemptOutcome
 from tests.support.deadline import until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
-from tests.support.worker import WorkerProcess
+from tests.support.worker import WorkerProcess, alive
 
 KILL_GRACE = 0.5
 
@@ -172,3 +172,48 @@ def test_the_death_of_a_shared_child(
     assert handle.wait(20) is TaskStatus.FAILED
     attempt = only_attempt(handle)
     assert (attempt.outcome, attempt.exit_code) == (AttemptOutcome.WORKER_FAILURE, exit_code)
+
+
+@pytest.mark.parametrize("crash", ["crash-async", "breaks-the-loop"])
+def test_a_coroutine_that_takes_the_process_down_costs_its_neighbours_nothing(
+    site: Site, crash: str
+) -> None:
+    names = [f"beside-{crash}-{number}" for number in range(3)]
+    neighbours = [site.send("patient", name) for name in names]
+    site.begun(*names)
+    handle = site.send(crash)
+    assert handle.wait(20) is TaskStatus.FAILED
+    assert handle.info().error_code == ErrorCode.WORKER_CRASHED
+    until(lambda: all(site.ledger.count("begun", name) == 2 for name in names))
+    site.ledger.open_gate(*names)
+    assert [neighbour.get(20) for neighbour in neighbours] == [2, 2, 2]
+    for neighbour in neighbours:
+        info = neighbour.info()
+        assert (info.retry_count, info.crash_count) == (0, 0)
+        assert neighbour.attempts()[0].outcome is AttemptOutcome.INTERRUPTED
+
+
+def test_a_loop_inside_the_loop_leaves_that_to_the_others(site: Site) -> None:
+    neighbour = site.send("patient", "beside-a-loop")
+    site.begun("beside-a-loop")
+    assert site.send("runs-a-loop-inside").get(20) == 2
+    later = site.send("patient", "after-a-loop")
+    site.ledger.open_gate("beside-a-loop", "after-a-loop")
+    assert [neighbour.get(20), later.get(20)] == [1, 1]
+
+
+@pytest.mark.parametrize("kind", ["process", "thread", "async"])
+def test_a_process_that_code_forks_ends_where_the_code_does(site: Site, kind: str) -> None:
+    name = f"forked-{kind}"
+    copy = site.send(f"forks-{kind}", name).get(20)
+    until(lambda: site.ledger.count("forked", name) == 2)
+    until(lambda: not alive(copy), what="the copy to have ended")
+    assert site.ledger.count("hook", name) == 1
+
+
+@pytest.mark.parametrize("suffix", ["", "-thread", "-async"])
+def test_a_result_whose_encoding_exits(site: Site, suffix: str) -> None:
+    handle = site.send(f"returns-a-trap{suffix}")
+    assert handle.wait(20) is TaskStatus.FAILED
+    assert handle.info().error_code == ErrorCode.TASK_EXITED
+    assert only_attempt(handle).outcome is AttemptOutcome.FAILED

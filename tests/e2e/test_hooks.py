@@ -130,6 +130,14 @@ def test_a_raising_hook_changes_no_outcome(site: Site) -> None:
     assert "hook after_finish" in said
 
 
+@pytest.mark.parametrize("kind", ["process", "thread", "async"])
+def test_a_hook_that_meets_a_cancelled_future_neither(site: Site, kind: str) -> None:
+    handle = site.send(f"cancelled-hook-{kind}")
+    assert handle.get(20) == "done all the same"
+    assert handle.info().attempt == 1
+    assert handle.log().count("hook on_success") == 1
+
+
 def test_a_raising_hook_of_a_failure_neither(site: Site) -> None:
     handle = site.send("bad-hooks", True)
     assert handle.wait(20) is TaskStatus.FAILED

@@ -48,12 +48,18 @@ def test_code_that_holds_the_interpreter_for_three_leases(site: Site) -> None:
     assert (handle.info().attempt, site.ledger.count("begun", "gil")) == (1, 1)
 
 
-@pytest.mark.parametrize("name", ["deaf-to-signals", "stops-itself"])
+@pytest.mark.parametrize("name", ["deaf-to-signals", "stops-itself", "changes-its-group"])
 def test_code_that_cannot_be_told_to_end(site: Site, name: str) -> None:
     handle = site.send(name)
     assert handle.wait(20) is TaskStatus.FAILED
     assert handle.info().error_code == ErrorCode.TASK_TIMEOUT
     assert only_attempt(handle).duration.total_seconds() < 0.5 + KILL_GRACE + 1.0
+
+
+def test_a_tracer_that_is_left_behind_sees_no_other_task(site: Site) -> None:
+    for _ in range(4):
+        site.send("leaves-a-tracer").get(20)
+        assert site.send("traced").get(20) == [True, True]
 
 
 def test_a_process_that_is_left_behind_ends_with_its_child(site: Site) -> None:

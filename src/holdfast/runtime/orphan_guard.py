@@ -88,6 +88,19 @@ def kill_group(leader: int) -> None:
         pass
 
 
+def kill_child(pid: int) -> None:
+    """Kill a child that has not been reaped yet, with what there is of its group.
+
+    By its own number too: its code may have moved it into another group.
+    """
+    kill_group(pid)
+    if pid > 1:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
 def alive(pid: int) -> bool:
     """Whether there is a process of this number."""
     try:

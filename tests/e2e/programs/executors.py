@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any, NoReturn
 
-from holdfast import Holdfast, RetryLater, Snooze, TaskFailed, current_task
+from holdfast import Holdfast, RetryLater, Snooze, TaskEvent, TaskFailed, current_task
 from tests.support.ledger import agate, gate, note, wait_at
 
 app = Holdfast()
@@ -125,6 +125,75 @@ def crash_thread(name: str) -> NoReturn:
 @app.task("crash-async", max_crashes=1)
 async def crash_async() -> NoReturn:
     os._exit(6)
+
+
+@app.task("breaks-the-loop", max_crashes=1)
+async def breaks_the_loop() -> None:
+    asyncio.get_running_loop()._selector.close()  # type: ignore[attr-defined]
+    await asyncio.sleep(0.01)
+
+
+@app.task("runs-a-loop-inside")
+async def runs_a_loop_inside() -> int:
+    # What helpers do that call a coroutine from plain code, wherever that runs.
+    asyncio._set_running_loop(None)
+    return asyncio.run(_two())
+
+
+async def _two() -> int:
+    return 2
+
+
+@app.task("forks-process")
+def forks_process(name: str) -> int:
+    return _fork(name)
+
+
+@app.task("forks-thread", executor="thread")
+def forks_thread(name: str) -> int:
+    return _fork(name)
+
+
+@app.task("forks-async")
+async def forks_async(name: str) -> int:
+    copy = _fork(name)
+    await asyncio.sleep(0.01)
+    return copy
+
+
+@forks_process.hooks.after_finish
+@forks_thread.hooks.after_finish
+@forks_async.hooks.after_finish
+def forked(event: TaskEvent) -> None:
+    note("hook", event.args[0])
+
+
+def _fork(name: str) -> int:
+    copy = os.fork()
+    note("forked", name)
+    return copy
+
+
+class Exits:
+    """A value at which nobody can look."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise SystemExit(4)
+
+
+@app.task("returns-a-trap")
+def returns_a_trap() -> Any:
+    return Exits()
+
+
+@app.task("returns-a-trap-thread", executor="thread")
+def returns_a_trap_thread() -> Any:
+    return Exits()
+
+
+@app.task("returns-a-trap-async")
+async def returns_a_trap_async() -> Any:
+    return Exits()
 
 
 @app.task("fails", executor="thread")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from typing import Any, NoReturn
@@ -127,3 +128,30 @@ def bad(event: TaskEvent) -> Any:
     if event.hook == "after_finish":
         sys.exit(1)
     raise RuntimeError(f"bad {event.hook}")
+
+
+@app.task("cancelled-hook-process")
+def cancelled_hook() -> str:
+    return "done all the same"
+
+
+@app.task("cancelled-hook-thread", executor="thread")
+def cancelled_hook_thread() -> str:
+    return "done all the same"
+
+
+@app.task("cancelled-hook-async")
+async def cancelled_hook_async() -> str:
+    return "done all the same"
+
+
+@cancelled_hook.hooks.before_start
+@cancelled_hook.hooks.on_success
+@cancelled_hook_thread.hooks.before_start
+@cancelled_hook_thread.hooks.on_success
+@cancelled_hook_async.hooks.before_start
+@cancelled_hook_async.hooks.on_success
+async def waits_for_what_is_cancelled(event: TaskEvent) -> None:
+    waited = asyncio.get_running_loop().create_future()
+    waited.cancel()
+    await waited

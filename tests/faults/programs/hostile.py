@@ -49,6 +49,31 @@ def stops_itself() -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
+@app.task("changes-its-group", timeout=0.5)
+def changes_its_group() -> None:
+    os.setpgid(0, os.getpgid(os.getppid()))
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:  # noqa: BLE001 - it does its worst
+            pass
+
+
+@app.task("leaves-a-tracer")
+def leaves_a_tracer() -> None:
+    sys.setprofile(_trace)
+    sys.settrace(_trace)
+
+
+@app.task("traced")
+def traced() -> list[bool]:
+    return [sys.gettrace() is None, sys.getprofile() is None]
+
+
+def _trace(frame: object, what: str, argument: object) -> None:
+    """Sees everything, and does nothing about it."""
+
+
 @app.task("leaves-a-process")
 def leaves_a_process() -> int:
     return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid

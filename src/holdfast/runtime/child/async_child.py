@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -25,12 +26,14 @@ from holdfast.core.errors import PayloadError
 from holdfast.core.lineage import running
 from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask
+from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, TaskMaker
 from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Calls, Seat
+from holdfast.runtime.child.steps import Steps
 from holdfast.runtime.child.task_output import TaskOutput, current_sink
 from holdfast.runtime.child.task_run import Plan, Verdict
 from holdfast.runtime.wire.messages import (
+    EXIT_BROKEN,
     EXIT_LEFT,
     Answer,
     Cancel,
@@ -84,6 +87,7 @@ class AsyncChild:
         self._told: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop
         self._watch: LoopWatch
+        self._tasks: TaskMaker
         self._state: ProcessState
         self._has_left = False
         self._failure: BaseException | None = None
@@ -92,11 +96,16 @@ class AsyncChild:
         """Run jobs until asked to leave."""
         with asyncio.Runner() as runner:
             loop = self._loop = runner.get_loop()
-            self._watch = LoopWatch(loop, self._seat.page, lambda: bool(self._running))
+            steps = Steps(self._seat, loop)
+            self._tasks = TaskMaker(steps)
+            loop.set_task_factory(self._tasks)
+            self._watch = LoopWatch(loop, self._seat.page, steps, lambda: bool(self._running))
             start = loop.create_task(self._start())
             start.add_done_callback(self._started)
             # Not as the end of a coroutine: one that waits for it could be found, and cancelled.
-            event_loop.run(loop, lambda: self._has_left)
+            if not event_loop.run(loop, steps, lambda: self._has_left):
+                self._seat.streams.flush()
+                os._exit(EXIT_BROKEN)
         if self._failure is not None:
             raise self._failure
         return EXIT_LEFT
@@ -144,10 +153,9 @@ class AsyncChild:
         output_sink = TaskOutput(seat.link, job.slot) if plan.is_captured else None
         context.output_sink = output_sink
         run = self._running[job.slot] = _Running(job, plan, lane, begun_ns, context, output_sink)
-        task = run.task = OwnedTask(
-            self._perform(run), loop=self._loop, name=job.name, context=self._plain.copy()
+        task = run.task = self._tasks.make(
+            self._loop, self._perform(run), job.slot, name=job.name, context=self._plain.copy()
         )
-        task.slot = job.slot
         task.add_done_callback(partial(self._finish, run))
         self._watch.begin()
 
@@ -160,10 +168,12 @@ class AsyncChild:
             args, kwargs = plan.definition.signature.decode(job.args, job.kwargs)
         except PayloadError as error:
             verdict = task_run.misfit(error)
-        except Exception as error:  # noqa: BLE001 - a type of the author's may raise anything
+        except BaseException as error:  # noqa: BLE001 - a type of the author's may raise anything
             verdict = task_run.raised(plan, error)
         else:
             verdict = await self._call(run, args, kwargs)
+        if self._seat.link.severed:
+            self._seat.vanish()
         if plan.hooks is not None:
             await _call(task_run.afterwards(plan, job, args, kwargs, verdict))
         return verdict

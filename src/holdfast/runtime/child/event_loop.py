@@ -3,7 +3,8 @@
 Owns that it goes on. Code in it may call `sys.exit` in a coroutine of its own, or `loop.stop()`:
 the loop is run again, and nobody else notices. It may cancel every task it finds: then those are
 told apart from tasks that cancelled themselves. And it may keep the loop to itself: then it is
-named in the shared page (`LoopWatch`), so that its neighbours are not charged with that.
+named in the shared page (`LoopWatch`), so that its neighbours are not charged with that. A loop
+that cannot go on, because code has closed what it waits at, ends with its process.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 from holdfast.core.lineage import running
 from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.steps import Stepped, Steps
 from holdfast.runtime.wire.shared_page import SharedPage
 
 T = TypeVar("T")
@@ -27,6 +29,8 @@ TURN: Final = 0.05
 """Seconds between two notes that the loop comes round, while tasks run in it."""
 _LAG: Final = 0.2
 _LOGGED_EVERY: Final = 1.0
+_MOST_IN_VAIN: Final = 100
+"""How many times in a row a loop may end before it has come into the code of any task."""
 
 
 class OwnedTask(asyncio.Task[T]):
@@ -38,6 +42,11 @@ class OwnedTask(asyncio.Task[T]):
     """The run itself, of what it has started."""
     cancelled_by_neighbour: bool = False
     """Of a run: whether another one has cancelled it, or a part of it."""
+
+    def get_coro(self) -> Any:
+        """The coroutine that the code made."""
+        found = super().get_coro()
+        return found.inner if isinstance(found, Stepped) else found
 
     def cancel(self, msg: Any | None = None) -> bool:
         """As ever, but it is noted if this is none of the caller's business."""
@@ -51,23 +60,47 @@ def _slot() -> int:
     return context.slot if isinstance(context, TaskContext) else 0
 
 
-def _make_task(
-    loop: asyncio.AbstractEventLoop,
-    coroutine: Coroutine[Any, Any, T] | Generator[Any, None, T],
-    **options: Any,
-) -> asyncio.Task[T]:
-    task: OwnedTask[T] = OwnedTask(coroutine, loop=loop, **options)
-    creator = asyncio.current_task(loop)
-    if isinstance(creator, OwnedTask):
-        task.slot = creator.slot
+class TaskMaker:
+    """Makes the tasks of one loop."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+
+    def __call__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        coroutine: Coroutine[Any, Any, T] | Generator[Any, None, T],
+        **options: Any,
+    ) -> asyncio.Task[T]:
+        """A part of what makes it, if that belongs to a run."""
+        creator = asyncio.current_task(loop)
+        if not isinstance(creator, OwnedTask):
+            return OwnedTask(coroutine, loop=loop, **options)
+        task = self.make(loop, coroutine, creator.slot, **options)
         task.owner = creator.owner or creator
-    return task
+        return task
+
+    def make(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        coroutine: Coroutine[Any, Any, T] | Generator[Any, None, T],
+        slot: int,
+        **options: Any,
+    ) -> OwnedTask[T]:
+        """A task that belongs to a run."""
+        stepped = Stepped(coroutine, slot, self._steps) if slot else coroutine
+        task: OwnedTask[T] = OwnedTask(stepped, loop=loop, **options)
+        task.slot = slot
+        return task
 
 
-def run(loop: asyncio.AbstractEventLoop, is_over: Callable[[], bool]) -> None:
-    """Run a loop until it is over, however often code in it brings it to an end."""
-    loop.set_task_factory(_make_task)
+def run(loop: asyncio.AbstractEventLoop, steps: Steps, is_over: Callable[[], bool]) -> bool:
+    """Run a loop until it is over, however often code in it brings it to an end.
+
+    False: it does not run any more, whatever we do.
+    """
     logged_at = 0.0
+    culprit = in_vain = 0
     while not is_over():
         ended: BaseException | None = None
         try:
@@ -81,15 +114,26 @@ def run(loop: asyncio.AbstractEventLoop, is_over: Callable[[], bool]) -> None:
                 "loop.stop()" if ended is None else type(ended).__qualname__,
                 exc_info=ended,
             )
+        if steps.last:
+            culprit, steps.last, in_vain = steps.last, 0, 0
+        elif (in_vain := in_vain + 1) > _MOST_IN_VAIN and not is_over():
+            steps.begin(culprit)
+            return False
+    return True
 
 
 class LoopWatch:
     """Notes that the loop comes round, and who keeps it if it does not."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, page: SharedPage, is_busy: Callable[[], bool]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        page: SharedPage,
+        steps: Steps,
+        is_busy: Callable[[], bool],
     ) -> None:
         self._loop = loop
+        self._steps = steps
         self._page = page
         self._is_busy = is_busy
         self._turns = False
@@ -107,6 +151,8 @@ class LoopWatch:
                 self._thread.start()
 
     def _turn(self) -> None:
+        # What calls outside of any task have done.
+        self._steps.check()
         self._turns = self._is_busy()
         self._turned_at = monotonic()
         self._page.turn(monotonic_ns() if self._turns else 0)

@@ -18,6 +18,7 @@ from holdfast.core.hooks import OF_WORKER, AppHooks, Hook, TaskEvent, WorkerEven
 from holdfast.core.lifecycle import Verb
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.outcome import Change
+from holdfast.runtime.child.ended import Ended
 
 log = logging.getLogger("holdfast.worker")
 
@@ -59,9 +60,9 @@ def call(functions: Sequence[Hook], event: TaskEvent | WorkerEvent) -> None:
             answer = function(event)
             if inspect.isawaitable(answer):
                 _run(answer)
-        except Exception as error:  # noqa: BLE001 - a hook must not change anything
-            _report(function, event, error)
-        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+        except Ended:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a hook must not change anything
             _report(function, event, error)
 
 
@@ -72,10 +73,18 @@ async def acall(functions: Sequence[Hook], event: TaskEvent | WorkerEvent) -> No
             answer = function(event)
             if inspect.isawaitable(answer):
                 await answer
-        except Exception as error:  # noqa: BLE001 - a hook must not change anything
+        except BaseException as error:
+            if _is_cancelled(error):
+                raise
             _report(function, event, error)
-        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
-            _report(function, event, error)
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Whether this run is being ended, and not only something that its hook has waited for."""
+    import asyncio
+
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def _run(answer: Awaitable[Any]) -> None:
@@ -91,9 +100,9 @@ def _report(function: Hook, event: TaskEvent | WorkerEvent, error: BaseException
     about = f" of task {event.id} ({event.name})" if isinstance(event, TaskEvent) else ""
     name = getattr(function, "__qualname__", repr(function))
     told = f"hook {event.hook} ({name}){about} raised {_line(error)}"
-    log.error("%s", told)
     tell_supervisor(told)
     try:
+        log.error("%s", told)
         traceback.print_exception(error, file=sys.stderr)
     except Exception:  # noqa: BLE001 - the exception's own code runs in there
         pass
@@ -102,5 +111,5 @@ def _report(function: Hook, event: TaskEvent | WorkerEvent, error: BaseException
 def _line(error: BaseException) -> str:
     try:
         return f"{type(error).__qualname__}: {error}"
-    except Exception:  # noqa: BLE001 - its `str` is the author's
+    except BaseException:  # noqa: BLE001 - its `str` is the author's
         return type(error).__qualname__

@@ -14,7 +14,6 @@ is raised in its code, so that its `finally` blocks run, and this process makes 
 from __future__ import annotations
 
 import contextvars
-import os
 import signal
 import threading
 from queue import Empty, SimpleQueue
@@ -23,11 +22,12 @@ from types import FrameType
 from typing import Any
 
 from holdfast.core.ending import Why
-from holdfast.runtime.child import hooks, stack_trace, task_run
+from holdfast.runtime.child import stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.ended import Ended
 from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Seat
-from holdfast.runtime.child.task_run import Ended, Plan, Verdict, perform
+from holdfast.runtime.child.task_run import Plan, Verdict, perform
 from holdfast.runtime.child.usage import SHORT_NS, Meter
 from holdfast.runtime.wire.messages import (
     EXIT_ENDED,
@@ -136,7 +136,8 @@ class ProcessChild:
         verdict = self._run_code(plan, job, context)
         run_ns = monotonic_ns() - begun_ns
         if seat.link.severed:
-            self._vanish()
+            # The task is not its own.
+            seat.vanish()
         if not self._state.restore():
             self._is_spoiled = True
         if run_ns > SHORT_NS:
@@ -156,20 +157,18 @@ class ProcessChild:
             self._slot = job.slot
             if self._doomed[0] == job.slot:
                 self._end_code(*self._doomed)
-            verdict = inside.run(perform, plan, job, context, hooks.call)
+            verdict = inside.run(perform, plan, job, context, self._seat.call_hooks)
             self._slot = 0
         except Ended as signalled:
             self._slot = 0
             verdict = task_run.ended(signalled.why, self._was_at)
             if self._was_at is not None:
                 self._seat.link.send(Where(job.slot, self._was_at))
-            inside.run(task_run.after, plan, job, (), {}, verdict, hooks.call)
+            inside.run(task_run.after, plan, job, (), {}, verdict, self._seat.call_hooks)
+        except BaseException as error:  # noqa: BLE001 - from a tracer that the code left, say
+            self._slot = 0
+            verdict = task_run.raised(plan, error)
         return verdict
-
-    def _vanish(self) -> None:
-        # A process that the code forked has come back out of it; the task is not its own.
-        self._seat.streams.flush()
-        os._exit(0)
 
     def _flush(self) -> None:
         seat = self._seat

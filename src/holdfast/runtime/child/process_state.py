@@ -65,6 +65,7 @@ class ProcessState:
         self._recursion = sys.getrecursionlimit()
         self._collects = gc.isenabled()
         self._patience = socket.getdefaulttimeout()
+        self._tracers = sys.gettrace(), sys.getprofile()
 
     def restore(self) -> bool:
         """A task has ended: put back what it changed. False: this process is of no more use."""
@@ -84,6 +85,8 @@ class ProcessState:
                 and sys.getrecursionlimit() == self._recursion
                 and gc.isenabled() is self._collects
                 and socket.getdefaulttimeout() == self._patience
+                and sys.gettrace() is self._tracers[0]
+                and sys.getprofile() is self._tracers[1]
             ):
                 return True
         except Exception:  # noqa: BLE001 - a handler that the task left went off in here
@@ -91,6 +94,9 @@ class ProcessState:
         return self._restore()
 
     def _restore(self) -> bool:
+        # First of all: they are called for every line, or every call, of what follows.
+        sys.settrace(self._tracers[0])
+        sys.setprofile(self._tracers[1])
         try:
             self._restore_timer()
         except Exception:  # noqa: BLE001 - the task's own handler went off; its timer has run out

@@ -191,6 +191,16 @@ class Seat:
             hooks.call(functions, event)
         self.hello()
 
+    def call_hooks(self, functions: Sequence[Hook], event: TaskEvent) -> None:
+        """Call the hooks of a run, which are not those of a process that its code has forked."""
+        if not self.link.severed:
+            hooks.call(functions, event)
+
+    def vanish(self) -> NoReturn:
+        """End a process that a task's code has forked, and that has come back out of it."""
+        self.streams.flush()
+        os._exit(0)
+
     def hello(self) -> None:
         self.link.send(Hello())
 

@@ -27,20 +27,13 @@ from holdfast.core.payload.failure import describe, encode_error, unstorable
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.signals import Abort, RetryLater, Snooze
 from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.ended import Ended
 from holdfast.runtime.child.hooks import hooks_of
 from holdfast.runtime.wire.messages import Job, Outcome
 
 Kind: TypeAlias = Literal[
     "returned", "failed", "retry", "snooze", "abort", "cancelled", "committed", "interrupted"
 ]
-
-
-class Ended(BaseException):
-    """Raised inside a task's code to end it; no `except Exception` stops it."""
-
-    def __init__(self, why: Why = "cancel") -> None:
-        super().__init__(why)
-        self.why: Why = why
 
 
 UNKNOWN: Final = float("inf")
@@ -149,7 +142,9 @@ def perform(plan: Plan, job: Job, context: TaskContext, call_hooks: CallHooks) -
         args, kwargs = definition.signature.decode(job.args, job.kwargs)
     except PayloadError as error:
         verdict = misfit(error)
-    except Exception as error:  # noqa: BLE001 - a type of the author's may raise anything
+    except Ended:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a type of the author's may raise anything
         verdict = raised(plan, error)
     else:
         if plan.hooks is not None:
@@ -202,7 +197,9 @@ def returned(plan: Plan, context: TaskContext, value: Any) -> Verdict:
         retry = plan.definition.policy.retry
         listed = retry is not None and retry.lists_code(str(error.error_code))
         return Verdict("failed", error=error, listed=listed, exception=problem)
-    except Exception as problem:  # noqa: BLE001 - a type of the author's may raise anything
+    except Ended:
+        raise
+    except BaseException as problem:  # noqa: BLE001 - a type of the author's may raise anything
         return raised(plan, problem)
     return Verdict("returned", result=result, value=value)
 

@@ -159,7 +159,7 @@ class Template:
             case Forget(number):
                 for pid, other in self._children.items():
                     if other == number:
-                        orphan_guard.kill_group(pid)
+                        orphan_guard.kill_child(pid)
 
     def _bear(self, fork: Fork, descriptors: Sequence[int], application: Application) -> None:
         try:
@@ -260,7 +260,7 @@ class Template:
 
     def _end(self, status: int = 0) -> NoReturn:
         for pid in self._children:
-            orphan_guard.kill_group(pid)
+            orphan_guard.kill_child(pid)
         self._streams.flush()
         self._await_children(monotonic() + _LAST_PATIENCE)
         if self._is_loaded:

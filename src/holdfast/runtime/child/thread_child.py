@@ -16,12 +16,13 @@ from time import monotonic_ns
 from typing import Any, TypeAlias
 
 from holdfast.core.ending import Why
-from holdfast.runtime.child import hooks, stack_trace, task_run
+from holdfast.runtime.child import stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.ended import Ended
 from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Seat
 from holdfast.runtime.child.task_output import TaskOutput, current_sink
-from holdfast.runtime.child.task_run import Ended, Plan, Verdict, perform
+from holdfast.runtime.child.task_run import Plan, Verdict, perform
 from holdfast.runtime.wire.messages import (
     EXIT_LEFT,
     Answer,
@@ -185,6 +186,9 @@ class _Lane:
         output_sink = TaskOutput(seat.link, slot) if plan.is_captured else None
         context.output_sink = output_sink
         verdict = self._run_code(plan, job, context)
+        if seat.link.severed:
+            # The task is not its own.
+            seat.vanish()
         run_ns = monotonic_ns() - begun_ns
         seat.notes.settle(slot)
         if output_sink is not None:
@@ -197,13 +201,16 @@ class _Lane:
         verdict: Verdict | None = None
         try:
             if self._open(context):
-                verdict = inside.run(perform, plan, job, context, hooks.call)
+                verdict = inside.run(perform, plan, job, context, self._seat.call_hooks)
             self._shut()
         except Ended:
             self._shut()
+        except BaseException as error:  # noqa: BLE001 - from a tracer that the code left, say
+            self._shut()
+            verdict = task_run.raised(plan, error)
         if verdict is None:
             verdict = task_run.ended(self._why or "cancel", self._was_at)
-            inside.run(task_run.after, plan, job, (), {}, verdict, hooks.call)
+            inside.run(task_run.after, plan, job, (), {}, verdict, self._seat.call_hooks)
         return verdict
 
     def _open(self, context: TaskContext) -> bool:

@@ -10,6 +10,7 @@ lock; who reads two words looks at the first again.
     1    why       number of the reason (index into `WHYS`)
     2    turned    when the child's event loop last came round (CLOCK_MONOTONIC ns; 0: no loop)
     3    blocker   slot whose code keeps that loop from coming round, if it is known
+    4    stepping  slot whose code the event loop is in at this moment (0: none)
     8    lanes     per lane: slot (0: idle), then when its code began (CLOCK_MONOTONIC ns)
 
 Slots begin at 1 and are never reused in the life of a worker.
@@ -148,6 +149,14 @@ class SharedPage:
     def block(self, slot: int) -> None:
         """Child: the code of this slot keeps the event loop from coming round."""
         self._words[3] = slot
+
+    def step(self, slot: int) -> None:
+        """Child: the event loop goes into the code of this slot; 0: it comes out of it."""
+        self._words[4] = slot
+
+    def stepping(self) -> int:
+        """Supervisor: in whose code the event loop is, or was when the child died; 0: in none."""
+        return self._words[4]
 
     def loop(self) -> tuple[int, int]:
         """Supervisor: when the event loop last came round, and who keeps it since (0: unknown)."""

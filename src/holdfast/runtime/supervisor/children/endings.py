@@ -64,6 +64,9 @@ class Death:
         said = {entry.slot for entry in child.page.begun()}
         # One that was seen to run and told to end would have left word of its end.
         self._begun = {a.slot for a in given if a.slot in said or (a.begun_at and a.doomed)}
+        stepping = child.page.stepping() if child.kind == "async" else 0
+        self._culprit = stepping if stepping in self._begun else 0
+        """Which of several coroutines it was, if it is known."""
         if given and not self._begun and (child.breach is not None or child.reader.is_torn):
             # Code that hides that it runs is still the only one that can have done it.
             self._begun = {given[0].slot}
@@ -73,6 +76,8 @@ class Death:
         child = self._child
         if assignment.slot not in self._begun:
             return NotBegun()
+        if self._culprit not in (0, assignment.slot) and assignment.doomed is None:
+            return Interrupted(NEIGHBOUR)
         if child.breach is not None:
             return Crashed(*self._exit, f"its process was killed: it {child.breach}")
         if assignment.doomed is not None:

@@ -173,7 +173,7 @@ class ChildPool:
         """End a child now, with everything it started."""
         if child.is_reaped or child.state is ChildState.DEAD or child.pid is None:
             return
-        orphan_guard.kill_group(child.pid)
+        orphan_guard.kill_child(child.pid)
 
     def kill_all(self) -> None:
         """End every child now."""

@@ -1,0 +1,13 @@
+"""How code of a task is ended on our wish."""
+
+from __future__ import annotations
+
+from holdfast.core.ending import Why
+
+
+class Ended(BaseException):
+    """Raised inside a task's code to end it; no `except Exception` stops it."""
+
+    def __init__(self, why: Why = "cancel") -> None:
+        super().__init__(why)
+        self.why: Why = why
