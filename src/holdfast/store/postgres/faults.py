@@ -44,8 +44,9 @@ _ENDED_IDLE = frozenset({"25P03", "57P05"})
 _ABSENT = frozenset({"42P01", "42703", "3F000"})
 _SHARED_SESSION = frozenset({"26000", "42P05", "08P01"})
 _QUOTES_VALUES = ("22", "23")
-_ROW_CLASSES = ("22", "23", "54")
-"""Values out of range, constraints, limits such as that of an index entry."""
+_ROW_CLASSES = ("22", "23", "54", "09", "27", "2F", "38", "39", "44", "P0")
+"""Values out of range, constraints, limits such as that of an index entry; and what functions
+raise: we have none that do, so it is a trigger that somebody put on a table."""
 
 _REFUSED_WORDS = ("Connection refused", "No such file or directory", "FATAL:")
 _MISCONFIGURED = re.compile(
@@ -84,7 +85,8 @@ def translate(
         return _unavailable(message, unknown, locked=True)
     if state == _TIRED or is_stale_plan(error):
         return _unavailable(message, unknown)
-    return _refused(state, f"PostgreSQL refused while {doing}: {reason} ({state})")
+    refusal = f"PostgreSQL refused while {doing}: {reason} ({state})"
+    return RowRefused(refusal) if _was_raised(error) else _refused(state, refusal)
 
 
 def translate_connect(error: psycopg.Error, *, address: str, worked_before: bool) -> HoldfastError:
@@ -124,6 +126,11 @@ def is_conflict(error: StoreUnavailable) -> bool:
 def _slot_taken(error: psycopg.Error) -> bool:
     """Whether a unique slot was taken between our look and our write: the next look sees it."""
     return error.diag.constraint_name == "holdfast_tasks_unique"
+
+
+def _was_raised(error: psycopg.Error) -> bool:
+    """Whether a function raised it (RAISE, with whatever code), or a policy refuses the row."""
+    return error.diag.source_function in ("exec_stmt_raise", "ExecWithCheckOptions")
 
 
 def is_stale_plan(error: psycopg.Error) -> bool:

@@ -1,9 +1,12 @@
 """Rows that are passed over, because the store refuses to have them written.
 
 Owns their keys. A row that somebody wrote by hand may break a constraint that every change of it
-breaks again: whatever batch it is in fails as a whole. Once found it is named in the log and passed
-over by this worker from then on, and the batch succeeds without it. It stays in the store as it is,
-for an operator to correct or delete.
+breaks again, or a trigger of somebody's may refuse it: whatever batch it is in fails as a whole.
+Once found it is named in the log and passed over by this worker, and the batch succeeds without it.
+It stays in the store as it is, for an operator to correct or delete.
+
+Whether it was corrected, or the trigger was, nobody tells us. So it is tried again after half a
+minute, and then ever less often: one that is still refused costs its batch one more round.
 
 The number is bounded: past it the oldest is forgotten, and found again when it is met.
 """
@@ -13,6 +16,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from time import monotonic
 
 from holdfast.core.text import one_line
 from holdfast.store import rows
@@ -21,6 +27,15 @@ from holdfast.store.op import Key
 log = logging.getLogger("holdfast.worker")
 
 MOST = 1_000
+FIRST_S = 30.0
+LONGEST_S = 3600.0
+
+
+@dataclass(slots=True)
+class _Entry:
+    tries: int
+    until: float
+    """When it may be tried again (monotonic)."""
 
 
 class RefusedRows:
@@ -28,23 +43,29 @@ class RefusedRows:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._keys: dict[Key, None] = {}
+        self._entries: dict[Key, _Entry] = {}
         self._snapshot: Sequence[Key] = ()
+        self._outdated_at = inf
 
     @property
     def keys(self) -> Sequence[Key]:
-        """Those to pass over; the same object as long as none is added."""
+        """Those to pass over; the same object as long as they are the same."""
+        if monotonic() >= self._outdated_at:
+            with self._lock:
+                self._look()
         return self._snapshot
 
     def add(self, key: Key, error: Exception, doing: str) -> None:
-        """Pass a row over from now on."""
+        """Pass a row over for a while."""
         with self._lock:
-            known = key in self._keys
-            self._keys[key] = None
-            if len(self._keys) > MOST:
-                del self._keys[next(iter(self._keys))]
-            self._snapshot = tuple(self._keys)
-        if not known:
+            known = self._entries.pop(key, None)
+            tries = 0 if known is None else known.tries + 1
+            pause = min(FIRST_S * 2 ** min(tries, 10), LONGEST_S)
+            self._entries[key] = _Entry(tries, monotonic() + pause)
+            if len(self._entries) > MOST:
+                del self._entries[next(iter(self._entries))]
+            self._look()
+        if known is None:
             log.error(
                 "INVALID_ROW: task row %s is set aside, because the store refuses to %s it: %s; "
                 "correct or delete it (`holdfast tasks delete --unreadable %s`)",
@@ -53,3 +74,9 @@ class RefusedRows:
                 one_line(str(error), 300),
                 one_line(rows.named(key), 100),
             )
+
+    def _look(self) -> None:
+        now = monotonic()
+        waiting = {key: entry for key, entry in self._entries.items() if entry.until > now}
+        self._snapshot = tuple(waiting)
+        self._outdated_at = min((entry.until for entry in waiting.values()), default=inf)
