@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.errors import SchemaMismatch, StoreError, StoreUnavailable
 from holdfast.store.row_refused import RowRefused
 from holdfast.store.sqlite import faults
 from holdfast.store.sqlite.faults import ConstraintViolated, translate
@@ -96,3 +96,11 @@ def test_who_holds_a_turn(path: Path, start: Start) -> None:
     child.tell()
     assert child.hear() == "out"
     assert lock_holder.of_flock(f"{path}-lock") is None
+
+
+def test_tables_that_are_missing_are_told_with_a_remedy(path: Path) -> None:
+    """As after somebody has deleted the file, and an application has made its own tables anew."""
+    fault = translate(faults.ERROR, "no such table: holdfast_tasks", str(path))
+
+    assert isinstance(fault, SchemaMismatch)
+    assert "restart this process or run `holdfast db migrate`" in str(fault)

@@ -285,6 +285,27 @@ def test_a_file_that_vanished_is_noticed(
     assert not Path(store.path).exists()
 
 
+def test_nothing_is_written_into_a_file_that_was_deleted(store: SqliteStore) -> None:
+    store.run(verbs.put("x"))
+    Path(store.path).unlink()
+
+    with pytest.raises(StoreUnavailable, match="vanished"):
+        store.run(verbs.put("y"))
+
+
+def test_nothing_is_written_into_a_file_that_was_replaced(store: SqliteStore) -> None:
+    store.run(verbs.put("x"))
+    for side in ("", "-wal", "-shm"):
+        Path(store.path + side).unlink()
+    theirs = sqlite3.connect(store.path)
+    theirs.execute("CREATE TABLE mine (a)")
+    theirs.commit()
+    theirs.close()
+
+    with pytest.raises(StoreError, match="no such table: notes"):
+        store.run(verbs.put("y"))
+
+
 def test_a_file_that_was_replaced_is_opened_anew(
     make_store: MakeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

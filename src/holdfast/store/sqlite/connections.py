@@ -95,7 +95,7 @@ class Connections:
 
     def take_writer(self) -> Connection:
         """The writing connection, for whoever has the turn; give it back soon."""
-        self._go_in()
+        self._go_in(writing=True)
         try:
             with self._lock:
                 connection, self._writer = self._writer, None
@@ -268,9 +268,13 @@ class Connections:
         self._writer = self._watcher = None
         return files
 
-    def _go_in(self, *, reading: bool = False, timeout: float | None = None) -> None:
+    def _go_in(
+        self, *, reading: bool = False, writing: bool = False, timeout: float | None = None
+    ) -> None:
         me = get_ident()
-        if self._file is not None and monotonic() - self._looked >= _LOOK_SECONDS:
+        if self._file is not None and (
+            monotonic() - self._looked >= _LOOK_SECONDS or (writing and self._is_replaced())
+        ):
             self._look(me)
         with self._lock:
             # Who is inside already must not wait for a door that waits for him.
@@ -311,6 +315,13 @@ class Connections:
             self._reading -= reading
             if self._waiting or self._shut or self._closed:
                 self._changed.notify_all()
+
+    def _is_replaced(self) -> bool:
+        """Whether what would be written now would be lost with a deleted file."""
+        try:
+            return identity(self._path) != self._file
+        except OSError:
+            return True
 
     def _look(self, me: int) -> None:
         """Notice, twice a second, that the file is not the one that was opened, or not only ours.

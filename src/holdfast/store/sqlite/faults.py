@@ -12,7 +12,7 @@ import errno
 import os
 from pathlib import Path
 
-from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.errors import SchemaMismatch, StoreError, StoreUnavailable
 from holdfast.store.row_refused import RowRefused
 
 MEMORY = ":memory:"
@@ -35,6 +35,9 @@ BUSY_SNAPSHOT = BUSY | (2 << 8)
 
 _BUSY = frozenset({BUSY, LOCKED, PROTOCOL})
 _BROKEN = frozenset({IOERR, CORRUPT, CANTOPEN, NOTADB, READONLY})
+
+
+_NO_TABLE = "no such table: holdfast_"
 
 
 class ConstraintViolated(RowRefused):
@@ -101,6 +104,11 @@ def translate(code: int, text: str, path: str, *, committing: bool = False) -> S
         )
     if primary == TOOBIG:
         return RowRefused(f"{path}: a value is larger than SQLite can store ({text})")
+    if text.startswith(_NO_TABLE):
+        return SchemaMismatch(
+            f"{path} has no tables of Holdfast ({text}): if the file was replaced, restart this "
+            "process or run `holdfast db migrate`"
+        )
     return StoreError(f"{path}: {text}")
 
 
