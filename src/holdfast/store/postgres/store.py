@@ -134,10 +134,7 @@ class PostgresStore:
 
     def _say(self, channel: str) -> None:
         """Notify a channel by an ordinary connection."""
-        with self._pool.connection() as connection:
-            connection.main.execute(
-                _NOTIFY, [arrays.texts([channel]), arrays.texts([""])], binary=True
-            )
+        self._send_hints([channel], [""])
 
     def tend(self) -> None:
         """Nothing: the server looks after itself."""
@@ -165,10 +162,13 @@ class PostgresStore:
     def _notify(self, hints: Sequence[Note]) -> None:
         channels, payloads = zip(*hints, strict=True)
         try:
-            with self._pool.connection() as connection:
-                connection.main.execute(
-                    _NOTIFY, [arrays.texts(channels), arrays.texts(payloads)], binary=True
-                )
+            self._send_hints(channels, payloads)
         except (HoldfastError, psycopg.Error):
             # A hint; whoever polls will find the task.
             pass
+
+    def _send_hints(self, channels: Sequence[str], payloads: Sequence[str]) -> None:
+        with self._pool.connection() as connection:
+            connection.main.execute(
+                _NOTIFY, [arrays.texts(channels), arrays.texts(payloads)], binary=True
+            )

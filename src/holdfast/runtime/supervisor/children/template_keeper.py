@@ -122,20 +122,22 @@ class TemplateKeeper:
         with self._mutex:
             if template is not self._starting:
                 return
-            self._starting = None
             if isinstance(message, Broken):
+                self._starting = None
                 self._retry(message.text)
                 return
+            with self._ledger.lock:
+                if self._pool.closing:
+                    # It is still the one that is being started, so `close` ends it.
+                    return
+                self._pool.template = template
+                self._pool.fill()
+            self._starting = None
             self._serving_since = monotonic()
         if _names(message.tasks) != self._known:
             log.warning(
                 "the application has other tasks than when this worker started: restart the worker"
             )
-        with self._ledger.lock:
-            if self._pool.closing:
-                return
-            self._pool.template = template
-            self._pool.fill()
         log.info("children can be made again")
 
     def close(self) -> None:

@@ -219,7 +219,6 @@ class Finisher:
             statuses = self._store.run(inspect.statuses(list(told)))
         except StoreUnavailable as error:
             self._outage.noted(error)
-            statuses = {}
             self._later(list(told.values()))
             self._outage.wait()
             return [done for done in batch if not done.committed]
@@ -391,8 +390,13 @@ class Finisher:
             self._write([msgspec.structs.replace(done, note=None, printed=None)], waits=waits)
         elif batch and isinstance(batch[0].outcome, Failed):
             done = batch[0]
-            log.error("%s: its end cannot be written: %s", named(done.assignment.task), error)
             task = done.assignment.task
+            log.error(
+                "%s: the store refuses to have its end written, so it stays as it is until its "
+                "lease has run out: %s",
+                named(task),
+                one_line(str(error), 300),
+            )
             with self._ledger.lock:
                 self._ledger.aside.settled((task.key, task.token))
                 self._ledger.forget([task])

@@ -196,7 +196,7 @@ class RelayServer:
         self, child: _Owed, question: Ask, asked: Asked, waiting: SimpleQueue[Ask | None]
     ) -> None:
         """Run a write whose statements come one after another."""
-        left = self._patience * (_SHORT if child.has_lapsed else 1.0)
+        patience = left = self._patience * (_SHORT if child.has_lapsed else 1.0)
 
         def steps() -> Steps[None]:
             nonlocal left
@@ -210,8 +210,8 @@ class RelayServer:
                 except Empty:
                     child.has_lapsed = True
                     raise StoreError(
-                        f"{question.name} was rolled back: its code did not go on for "
-                        f"{left:g} s inside the transaction"
+                        f"{question.name} was rolled back: its process did not go on with the "
+                        f"transaction within {patience:g} s"
                     ) from None
                 left -= monotonic() - asked_at
                 if following is None or following.undo:

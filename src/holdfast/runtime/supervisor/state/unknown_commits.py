@@ -86,7 +86,11 @@ class UnknownCommits:
                 held = keys
             except RowRefused as error:
                 # What cannot be given back stays until its lease has run out.
-                log.error("a claim without an answer cannot be undone: %s", one_line(str(error)))
+                log.error(
+                    "tasks that this worker does not run cannot be given back: the store refuses "
+                    "to have them written (%s); they stay claimed until their lease has run out",
+                    one_line(str(error)),
+                )
                 held = ()
             self._outage.over()
             self._open.pop()

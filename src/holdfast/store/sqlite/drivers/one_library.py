@@ -210,9 +210,10 @@ def make_way(file: Identity) -> None:
             raise _two_libraries(use.path)
         use.switching = True
         use.leaving = list(use.holders)
+    _empty(use, "sqlite3")
+    # Not before: a handler may open this very file, and would wait for the switch.
     if use.followers:
         _log.info("%s is used through sqlite3 in this process, so its tasks are too", use.path)
-    _empty(use, "sqlite3")
 
 
 def watch(file: Identity) -> None:
@@ -237,13 +238,13 @@ def watch(file: Identity) -> None:
         use.switching = True
         use.leaving = list(use.holders)
     if to_sqlite3:
+        _empty(use, "sqlite3", abandon=True)
         _log.warning(
             "%s was opened through sqlite3 in this process by ATTACH, which is noticed late: from "
             "now on its tasks use sqlite3 too; set driver='sqlite3' in this process, so that they "
             "do from the beginning",
             use.path,
         )
-        _empty(use, "sqlite3", abandon=True)
     else:
         _empty(use, use.library, abandon=True, lost=_foreign(use.path, use.library))
 
