@@ -84,6 +84,65 @@ def test_a_real_process_sends_and_lists(tmp_path: Path) -> None:
     assert again.stderr == ""
 
 
+APP = """
+from holdfast import Holdfast
+app = Holdfast("sqlite:///tasks.db")
+
+@app.task("shop.pay")
+def pay(): ...
+"""
+
+SLOW = """
+import os, signal, time
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(60)
+"""
+
+
+def test_a_name_that_the_app_does_not_have_is_remarked(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(APP)
+    assert holdfast("tasks", "send", "shop.pay", "--app", "shop:app", cwd=tmp_path).stderr == ""
+    for name in ("shop.pya", "pay"):
+        said = holdfast("tasks", "send", name, "--app", "shop:app", cwd=tmp_path)
+        assert said.returncode == 0
+        assert f"the app has no task '{name}' (from --app shop:app)" in said.stderr
+        assert "did you mean shop.pay?" in said.stderr
+    said = holdfast("tasks", "send", "elsewhere", "--url", "sqlite:///tasks.db", cwd=tmp_path)
+    assert said.stderr == ""
+
+
+def test_ctrl_c_has_its_own_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    said = holdfast("tasks", "list", "--app", "slow:app", cwd=tmp_path)
+    assert (said.returncode, said.stdout, said.stderr) == (130, "", "")
+
+
+def test_an_answer_that_nobody_reads_or_that_finds_no_room(tmp_path: Path) -> None:
+    assert holdfast("tasks", "send", "resize", cwd=tmp_path).returncode == 0
+    command = [sys.executable, "-m", "holdfast", "tasks", "list"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], cwd=tmp_path, check=True)
+    with os.fdopen(writing, "wb") as nobody, Path("/dev/full").open("wb") as full:
+        for output, code, words in (
+            (nobody, 141, ""),
+            (full, 1, "the answer cannot be written: [Errno 28]"),
+        ):
+            said = subprocess.run(
+                command,
+                cwd=tmp_path,
+                stdout=output,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+            assert said.returncode == code
+            assert words in said.stderr
+            assert "Traceback" not in said.stderr
+            assert said.stderr or code == 141
+
+
 def at_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
     """What a command writes to a terminal of this width."""
     ours, theirs = pty.openpty()

@@ -1,18 +1,23 @@
 """A command group whose commands are imported when they are called.
 
-Owns nothing but the putting off: `holdfast --help` lists every command and imports none of
-them. So the one line each has in that list is written here, not read from the command; a
-test holds the two together.
+Owns the putting off, and how a command ends that is cut off from outside. `holdfast --help` lists
+every command and imports none of them. So the one line each has in that list is written here, not
+read from the command; a test holds the two together.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import click
+
+INTERRUPTED: Final = 130
+READER_GONE: Final = 141
+"""As a shell reports a program that SIGINT, or SIGPIPE, has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,21 @@ class LazyGroup(click.Group):
         super().__init__(*args, **kwargs)
         self.entries = entries
         self.aliases = aliases
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        except BrokenPipeError:
+            # What is left in the buffer must not be tried again when the process ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            ctx.exit(READER_GONE)
+        except OSError as error:
+            what = "the operating system refuses"
+            if error.filename is None:
+                what = "what was asked for may be done, but the answer cannot be written"
+            raise click.ClickException(f"{what}: {error}") from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.entries)

@@ -62,6 +62,7 @@ stored are escaped.
 | 3 | the database cannot be used, or is not there |
 | 70 | `worker`: an error of Holdfast's own |
 | 130 | interrupted by Ctrl-C |
+| 141 | nobody reads the output any more (`holdfast tasks list \\| head`) |
 """
 
 

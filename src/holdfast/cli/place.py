@@ -106,6 +106,9 @@ def _of_app(target: str, origin: str) -> Place:
         with redirect_stdout(sys.stderr):
             load(target)
     except Unloadable as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            # Ctrl-C while it was imported: nothing is wrong with the app.
+            raise KeyboardInterrupt from None
         raise AppUnusable(f"{origin}: {error}") from None
     module, _, path = target.partition(":")
     found: Any = sys.modules[module]

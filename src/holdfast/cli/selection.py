@@ -248,7 +248,9 @@ def _ask(verb: str, counts: Counter[TaskStatus]) -> None:
     parts = ", ".join(f"{count:,} {status.value}" for status, count in counts.most_common())
     try:
         agreed = click.confirm(f"{verb} {what} ({parts})?", err=True)
-    except click.Abort:
+    except click.Abort as abort:
+        if isinstance(abort.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
         raise Misused("nobody answered: give --yes to go ahead without asking") from None
     if not agreed:
         raise Refused("nothing was done")

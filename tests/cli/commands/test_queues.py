@@ -59,6 +59,15 @@ def test_a_queue_name_that_cannot_be(operator: Operator) -> None:
     assert "queue name 'a b' is not usable" in operator("queues", "pause", "a b", code=2).err
 
 
+def test_one_bad_name_among_good_ones_changes_nothing(operator: Operator, lab: Lab) -> None:
+    lab.send(queue_name="mail")
+    operator("queues", "pause", "mail", "sm☃w", "--force", code=2)
+    assert operator("queues", "resume", "mail").lines == ["mail  was not paused"]
+    operator("queues", "pause", "mail")
+    operator("queues", "resume", "mail", "sm☃w", code=2)
+    assert operator("queues", "resume", "mail").lines == ["mail  resumed"]
+
+
 def join(lab: Lab, name: str) -> None:
     lab.run(
         workers.register(

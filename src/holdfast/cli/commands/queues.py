@@ -14,6 +14,7 @@ from holdfast.cli.render.table import Cell, Column, Table
 from holdfast.cli.render.task_list import moment_cell, show_unreadable, unreadable_document
 from holdfast.cli.session import Refused, Session, operates
 from holdfast.client.control import COUNT_CAP
+from holdfast.core.options import checks
 
 _COLUMNS: Final = (
     Column("queue"),
@@ -67,6 +68,7 @@ def list_(session: Session) -> None:
 @operates()
 def pause(session: Session, names: tuple[str, ...], by: str | None, force: bool) -> None:
     """Let workers take nothing more from queues; what runs goes on."""
+    _check_names(names)
     for name in names if not force else ():
         if not session.control.queues.seen(name):
             raise Refused(_unseen(session, name))
@@ -80,7 +82,14 @@ def pause(session: Session, names: tuple[str, ...], by: str | None, force: bool)
 @operates()
 def resume(session: Session, names: tuple[str, ...]) -> None:
     """Let paused queues go on."""
+    _check_names(names)
     _report(session, {name: session.control.queues.resume(name) for name in names}, "resumed")
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    """All of them first: a command does everything it was asked for, or nothing."""
+    for name in names:
+        checks.queue_name(name)
 
 
 def _unseen(session: Session, name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -140,6 +141,20 @@ def send(
     session.screen.line(str(handle.id))
     if not handle.created:
         session.screen.remark("nothing was sent: this task exists and has that id or unique key")
+    elif session.place.tasks and session.place.tasks.find(name, version) is None:
+        session.screen.remark(_unknown(session, name, version))
+
+
+def _unknown(session: Session, name: str, version: int | None) -> str:
+    known = {task.name for task in session.place.tasks}
+    near = sorted(each for each in known if each.rpartition(".")[2] == name)
+    near = near or ([] if name in known else get_close_matches(name, known, n=1))
+    hint = f"; did you mean {near[0]}?" if near else ""
+    which = f"{name!r}" if version is None else f"{name!r} version {version}"
+    return (
+        f"the app has no task {which} ({session.place.origin}): it was sent with the defaults, and "
+        f"waits for a worker that knows it{hint}"
+    )
 
 
 def _call_options(

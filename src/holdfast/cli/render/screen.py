@@ -31,7 +31,8 @@ class Screen:
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
         """The command must call `document`, once, and nothing else that writes."""
-        self.is_terminal = not as_json and sys.stdout.isatty()
+        # There is no standard output if it was closed (`>&-`).
+        self.is_terminal = not as_json and sys.stdout is not None and sys.stdout.isatty()
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A terminal that cannot show a character gets its escape, not an exception.
             sys.stdout.reconfigure(errors="backslashreplace")

@@ -14,13 +14,13 @@ from uuid import UUID
 
 import click
 
+from holdfast.cli.lazy_group import INTERRUPTED
 from holdfast.cli.session import Refused, Session
 from holdfast.client.info import TaskInfo
 from holdfast.client.task_questions import Printed
 from holdfast.core.text import visible
 
 _LOOK: Final = 0.3
-_INTERRUPTED: Final = 130
 
 
 def show_log(session: Session, task: UUID, *, attempt: int | None, follow: bool, raw: bool) -> None:
@@ -39,7 +39,7 @@ def show_log(session: Session, task: UUID, *, attempt: int | None, follow: bool,
             writer.write(part)
         writer.end()
     except KeyboardInterrupt:
-        click.get_current_context().exit(_INTERRUPTED)
+        click.get_current_context().exit(INTERRUPTED)
     if not writer.wrote:
         session.screen.remark(_silence(info))
 
