@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -140,6 +141,39 @@ def test_a_programs_own_connection_is_inherited_by_one_who_has_no_store_yet(
     assert answers == ["2"]
     assert make_store().run(verbs.bodies()) == ["child", "child"]
     for descriptor in (reader, writer, forked, ready):
+        os.close(descriptor)
+
+
+def test_a_child_of_a_parent_in_a_transaction_keeps_nobody_waiting(store: SqliteStore) -> None:
+    """SQLite in it takes the file for locked, for good; it must not have the turn for so long."""
+    theirs = sqlite3.connect(store.path, isolation_level=None)
+    store.run(verbs.put("before"))
+    theirs.execute("BEGIN IMMEDIATE")
+    forked, ready = os.pipe()
+    reader, writer = os.pipe()
+
+    def work() -> str:
+        os.write(ready, b"!")
+        os.read(reader, 1)
+        began = time.monotonic()
+        with pytest.raises(StoreError, match="in a transaction of another thread"):
+            store.run(verbs.put("child"))
+        with pytest.raises(StoreError, match="in a transaction of another thread"):
+            store.run(verbs.put("child"))
+        return "soon" if time.monotonic() - began < 5 else "late"
+
+    answers: list[str] = []
+    child = threading.Thread(target=lambda: answers.append(in_child(work)))
+    child.start()
+    assert os.read(forked, 1)
+    theirs.execute("COMMIT")
+    os.write(writer, b"!")
+    child.join(30)
+
+    assert answers == ["soon"]
+    assert store.run(verbs.put("after")) == 2
+    theirs.close()
+    for descriptor in (forked, ready, reader, writer):
         os.close(descriptor)
 
 

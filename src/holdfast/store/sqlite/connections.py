@@ -88,9 +88,9 @@ class Connections:
 
     def _forked(self) -> str:
         return (
-            f"this process was forked while its parent was using {self._path}, and without "
-            "time to close it: SQLite cannot be used here; fork when no other thread is "
-            "writing, or start the process by spawn"
+            f"this process was forked while its parent was using {self._path}, in a transaction of "
+            "another thread: SQLite cannot be used here; fork when no other thread is writing, or "
+            "start the process by spawn"
         )
 
     def take_writer(self) -> Connection:
@@ -111,6 +111,18 @@ class Connections:
             # Only reading makes SQLite open the -shm file.
             connection.execute("PRAGMA schema_version")
             one_library.stay(self._path, file)
+
+    def is_locked_by_nobody(self) -> bool:
+        """Whether the lock that was met may be one that only a fork has left behind."""
+        return self._file is not None and one_library.is_locked_by_nobody(self._file)
+
+    def lose(self) -> StoreError:
+        """Give up the file in this process, because its lock will never be free; why."""
+        with self._lock:
+            self._lost_in_fork = True
+            if self._file is not None:
+                one_library.lose(self._file, self._forked())
+        return StoreError(self._forked())
 
     def give_writer(self, connection: Connection) -> None:
         try:

@@ -36,6 +36,9 @@ from holdfast.store.sqlite.turns.busy_wait import BusyWait
 
 T = TypeVar("T")
 
+_ENOUGH_DOUBTS = 25
+"""How often in a row; about half a second."""
+
 Work: TypeAlias = Callable[[Session, Connection], T]
 
 
@@ -263,6 +266,7 @@ class SqliteStore:
     def _until_free(self, attempt: Callable[[], T | None]) -> T:
         """Try until no outsider is writing; they are waited for without a connection."""
         patience: BusyWait | None = None
+        doubts = 0
         while True:
             try:
                 done = attempt()
@@ -270,6 +274,10 @@ class SqliteStore:
                 done = None
             if done is not None:
                 return done
+            # For as long as we wait, nobody else has the turn: not for a lock that nobody holds.
+            doubts = doubts + 1 if self._connections.is_locked_by_nobody() else 0
+            if doubts >= _ENOUGH_DOUBTS:
+                raise self._connections.lose()
             patience = patience or BusyWait(self.path, self._settings.lock_timeout)
             patience.wait()
 

@@ -78,6 +78,8 @@ class _Use:
     suspected: bool = False
     guarded: bool = False
     """Whether connections that this process may have inherited are looked after."""
+    inherited: bool = False
+    """Whether there are connections which this process may have got from its parent."""
     connecting: set[int] = field(default_factory=set)
     """Threads that are about to open the file with `sqlite3`."""
     lost: str | None = None
@@ -89,6 +91,8 @@ class _Use:
 _mutex = threading.RLock()
 _changed = threading.Condition(_mutex)
 _uses: dict[Identity, _Use] = {}
+_is_child = False
+"""Whether this process was forked from one that had this module."""
 
 
 def claim(path: str, wanted: SqliteDriver | None, holder: Holder) -> tuple[Identity, SqliteDriver]:
@@ -250,9 +254,19 @@ def watch(file: Identity) -> None:
 
 
 def lose(file: Identity, reason: str) -> None:
-    """Refuse a file of ours from now on; called in a forked child, which is alone."""
+    """Refuse a file of ours from now on, in a forked child."""
     if file in _uses:
         _uses[file].lost = reason
+
+
+def is_locked_by_nobody(file: Identity) -> bool:
+    """Whether a file that SQLite has just called locked is not, as far as the system knows.
+
+    In a forked child it may believe in a transaction that a thread of the parent was in. Elsewhere
+    this is not asked; and here it may be by chance, if others have just ended theirs.
+    """
+    use = _uses.get(file)
+    return use is not None and use.inherited and presence.is_being_written(file) is False
 
 
 def _empty(
@@ -326,6 +340,7 @@ def _begin_with(path: str, file: Identity, wanted: SqliteDriver | None) -> Sqlit
 
 def _hold_inherited(file: Identity, use: _Use) -> None:
     use.guarded = True
+    use.inherited = _is_child and bool(descriptors.count(file))
     why = inherited.hold(use.path, file)
     if why is not None:
         use.lost, use.forbidden = why, True
@@ -352,7 +367,8 @@ def _two_libraries(path: str) -> ConfigError:
 
 def _after_fork_in_child() -> None:
     """Nothing of ours was inherited: connections were closed before the fork."""
-    global _mutex, _changed
+    global _mutex, _changed, _is_child
+    _is_child = True
     _mutex = threading.RLock()
     _changed = threading.Condition(_mutex)
     presence.forget_in_child()

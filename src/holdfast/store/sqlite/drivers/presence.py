@@ -29,6 +29,9 @@ from holdfast.store.sqlite.drivers.descriptors import Identity
 # -shm file open does.
 SHARED = (0x4000_0002, 510)
 OPEN_SHM = (128, 1)
+_WRITE = (120, 1)
+_FLOCK = "hhqqi4x"
+"""struct flock: type, whence, start, length, and a process id that must be 0."""
 
 
 @dataclass(slots=True)
@@ -83,6 +86,21 @@ def is_held(file: Identity) -> bool:
     return place is not None and place.is_held
 
 
+def is_being_written(file: Identity) -> bool | None:
+    """Whether any process, this one included, is in a write transaction; None if not known."""
+    place = _places.get(file)
+    if place is None or place.shm is None or sys.platform != "linux":
+        return None
+    import fcntl
+
+    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, *_WRITE, 0)
+    try:
+        answer = fcntl.fcntl(place.shm, fcntl.F_OFD_GETLK, asked)
+    except OSError:
+        return None
+    return bool(struct.unpack(_FLOCK, answer)[0] != fcntl.F_UNLCK)
+
+
 def forget_in_child() -> None:
     """After a fork, before this process has taken any lock: these are the parent's."""
     _places.clear()
@@ -115,8 +133,7 @@ def _set(descriptor: int | None, where: tuple[int, int], *, hold: bool) -> bool:
     import fcntl
 
     kind = fcntl.F_RDLCK if hold else fcntl.F_UNLCK
-    # struct flock: type, whence, start, length, and a process id that must be 0.
-    wanted = struct.pack("hhqqi4x", kind, os.SEEK_SET, *where, 0)
+    wanted = struct.pack(_FLOCK, kind, os.SEEK_SET, *where, 0)
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wanted)
     except OSError:
