@@ -139,13 +139,21 @@ def test_an_empty_file_gets_no_tables(tmp_path: Path) -> None:
     path = tmp_path / "empty.db"
     path.touch()
     line = sentence("tasks", "list", "--url", f"sqlite:///{path}", code=3)
-    assert "no Holdfast schema" in line
+    assert "no tables of Holdfast" in line
 
 
 def test_a_server_that_is_not_there() -> None:
     line = sentence("tasks", "list", "--url", "postgresql://ada:secret@127.0.0.1:1/x", code=3)
     assert "Connection refused" in line
     assert "secret" not in line
+    assert line.count("127.0.0.1:1/x") == 1
+    assert line.endswith("(from --url)")
+
+
+def test_a_send_that_reaches_nobody_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_SEND_TIMEOUT", "0.2")
+    url = "postgresql://ada@127.0.0.1:1/x"
+    assert "Connection refused" in sentence("tasks", "send", "pay", "--url", url, code=3)
 
 
 def test_a_database_that_is_not_there(postgres_server: PostgresServer) -> None:
@@ -157,7 +165,12 @@ def test_a_database_that_is_not_there(postgres_server: PostgresServer) -> None:
 
 def test_an_empty_database_gets_no_tables(postgres_url: str) -> None:
     for _ in range(2):
-        assert "no Holdfast schema" in sentence("tasks", "list", "--url", postgres_url, code=3)
+        assert "no tables of Holdfast" in sentence("tasks", "list", "--url", postgres_url, code=3)
+
+
+def test_a_schema_that_is_not_there_is_named(postgres_url: str) -> None:
+    line = sentence("tasks", "list", "--url", postgres_url, "--schema", "queu", code=3)
+    assert "no tables of Holdfast in its schema 'queu'" in line
 
 
 def test_a_newer_schema(operator: Operator) -> None:

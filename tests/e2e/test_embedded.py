@@ -276,6 +276,17 @@ def test_reloading(reloading: WorkerProcess, tmp_path: Path, number: signal.Sign
     until(lambda: not any(map(alive, family)), within=3, what="nothing to be left")
 
 
+def test_a_reloader_that_is_killed_leaves_nothing_behind(
+    reloading: WorkerProcess, tmp_path: Path
+) -> None:
+    with Holdfast(f"sqlite:///{tmp_path}/tasks.db") as app:
+        assert app.send("answer").get(20) == 1
+    family = reloading.descendants()
+    assert len(family) >= 3
+    reloading.signal(signal.SIGKILL)
+    until(lambda: not any(map(alive, family)), within=10, what="nothing to be left")
+
+
 def test_one_ctrl_c_of_a_terminal_is_one_wish_to_stop(fresh_site: MakeSite) -> None:
     site = fresh_site("tests.e2e.programs.stopping")
     worker = site.worker("--reload", "-c", "1", "--lease", "5", "--grace", "60").ready()

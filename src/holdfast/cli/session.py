@@ -142,7 +142,8 @@ def session(given: Given, *, as_json: bool, creates: bool = False) -> Iterator[S
                 access.close()
         except HoldfastError as error:
             # What went wrong may have been logged as well; it is said once.
-            warned.pop(str(error), None)
+            for said in [text for text in warned if text.startswith(str(error))]:
+                del warned[said]
             raise _ending(error, place) from error
 
 
@@ -167,7 +168,10 @@ def _warnings() -> Iterator[dict[str, None]]:
 
 def _ending(error: HoldfastError, place: Place | None) -> Refused:
     """How a command ends that met this error."""
-    looked_at = "" if place is None else f" (database: {place.described})"
+    looked_at = ""
+    if place is not None:
+        named = place.config.store.masked in str(error)
+        looked_at = f" ({place.origin})" if named else f" (database: {place.described})"
     match error:
         case StoreError():
             return Unreachable(f"{error}{looked_at}")

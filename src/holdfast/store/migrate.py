@@ -120,13 +120,14 @@ def wants_upgrade(status: SchemaStatus, settings: StoreSettings) -> bool:
     return settings.auto_migrate
 
 
-def check_usable(status: SchemaStatus) -> None:
-    """Raise if this code cannot run on the schema as it is."""
+def check_usable(status: SchemaStatus, schema: str | None = None) -> None:
+    """Raise if this code cannot run on the schema as it is; `schema`: which one was asked for."""
     refuse_newer(status)
     if status.version is None:
+        where = "" if schema is None else f" in its schema {schema!r}"
         raise SchemaMismatch(
-            "the database has no Holdfast schema yet, and auto_migrate is off: "
-            "run `holdfast db migrate`",
+            f"the database has no tables of Holdfast{where}: is it the right one? The first send "
+            "or worker makes them (unless auto_migrate is off), or `holdfast db migrate` does",
             expected=CODE,
         )
     if status.pending:

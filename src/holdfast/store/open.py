@@ -43,7 +43,7 @@ def ensure_schema(store: Store) -> None:
         # Another process may do it first; under the lock there is nothing left to do then.
         upgrade_schema(store)
         status = schema_status(store)
-    migrate.check_usable(status)
+    migrate.check_usable(status, store.settings.schema)
 
 
 def schema_status(store: Store) -> migrate.SchemaStatus:
