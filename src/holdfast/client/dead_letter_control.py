@@ -5,7 +5,7 @@ Owns the restriction to dead letters: a verb leaves any other task as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
@@ -51,14 +51,15 @@ class DeadLetterControl:
         run_at: datetime | None = None,
     ) -> dict[UUID, bool]:
         """Let dead letters run again; False for each that is none, or does not exist."""
-        again = partial(
-            self._tasks.resubmit,
+        wanted = _uuids(ids)
+        done = self._tasks.resubmit(
+            *self._dead(wanted),
             keep_retries=keep_retries,
             fresh=fresh,
             good_until=good_until,
             run_at=run_at,
         )
-        return self._of_dead(ids, again)
+        return {task: done.get(task, False) for task in wanted}
 
     async def aresubmit(
         self,
@@ -70,15 +71,20 @@ class DeadLetterControl:
     ) -> dict[UUID, bool]:
         """Let dead letters run again; False for each that is none, or does not exist."""
         wanted = _uuids(ids)
-        dead = await self._adead(wanted)
         done = await self._tasks.aresubmit(
-            *dead, keep_retries=keep_retries, fresh=fresh, good_until=good_until, run_at=run_at
+            *(await self._adead(wanted)),
+            keep_retries=keep_retries,
+            fresh=fresh,
+            good_until=good_until,
+            run_at=run_at,
         )
         return {task: done.get(task, False) for task in wanted}
 
     def delete(self, *ids: TaskId) -> dict[UUID, bool]:
         """Remove dead letters; False for each that is none, or does not exist."""
-        return self._of_dead(ids, self._tasks.delete)
+        wanted = _uuids(ids)
+        done = self._tasks.delete(*self._dead(wanted))
+        return {task: done.get(task, False) for task in wanted}
 
     async def adelete(self, *ids: TaskId) -> dict[UUID, bool]:
         """Remove dead letters; False for each that is none, or does not exist."""
@@ -86,13 +92,9 @@ class DeadLetterControl:
         done = await self._tasks.adelete(*(await self._adead(wanted)))
         return {task: done.get(task, False) for task in wanted}
 
-    def _of_dead(
-        self, ids: tuple[TaskId, ...], apply: Callable[..., dict[UUID, bool]]
-    ) -> dict[UUID, bool]:
-        wanted = _uuids(ids)
+    def _dead(self, wanted: Sequence[UUID]) -> Sequence[UUID]:
         found = self._access.run(partial(tasks_by_id, [task.bytes for task in wanted]))
-        done = apply(*(UUID(bytes=raw) for raw, record in found.items() if record.dead))
-        return {task: done.get(task, False) for task in wanted}
+        return [UUID(bytes=raw) for raw, record in found.items() if record.dead]
 
     async def _adead(self, wanted: Sequence[UUID]) -> Sequence[UUID]:
         found = await self._access.arun(partial(tasks_by_id, [task.bytes for task in wanted]))

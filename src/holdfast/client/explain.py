@@ -115,7 +115,7 @@ def _look_around(task_id: bytes, waiter: bytes | None = None) -> Steps[_Scene]:
     now = (yield from next_due()).now
     workers = yield from list_workers()
     queues = yield from list_queues()
-    alive = [worker for worker in workers if _lives(worker, now)]
+    alive = [worker for worker in workers if worker.is_alive(now)]
     running: dict[str, Sequence[TaskRecord]] = {}
     if task.status is TaskStatus.PENDING:
         for worker in [worker for worker in alive if _could_run(worker, task)][:MOST_WORKERS]:
@@ -170,10 +170,6 @@ def _ending(task: TaskRecord) -> str:
 
 def _explanation(scene: _Scene) -> Why:
     return Why(UUID(bytes=scene.task.id), scene.task.status, tuple(_reasons(scene)))
-
-
-def _lives(worker: WorkerRecord, now: int) -> bool:
-    return worker.stopped_at is None and worker.seen_at + worker.lease_us > now
 
 
 def _reasons(scene: _Scene) -> Iterator[str]:

@@ -107,7 +107,7 @@ def _info(record: WorkerRecord, latest: WorkerState | None, now: int) -> WorkerI
 def _state(record: WorkerRecord, now: int) -> State:
     if record.stopped_at is not None:
         return "stopped"
-    return "alive" if record.seen_at + record.lease_us > now else "silent"
+    return "alive" if record.is_alive(now) else "silent"
 
 
 def _snapshot(state: WorkerState) -> WorkerSnapshot:

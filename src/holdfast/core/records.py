@@ -291,6 +291,10 @@ class WorkerRecord:
     settings: str
     command: str | None = None
 
+    def is_alive(self, now: int) -> bool:
+        """Whether it has not stopped, and its lease has not passed since it was last seen."""
+        return self.stopped_at is None and self.seen_at + self.lease_us > now
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from holdfast.core.errors import UnreadableRow
+from holdfast.core.identity import as_text
 from holdfast.core.records import (
     AttemptRecord,
     ClaimedTask,
@@ -78,6 +79,11 @@ def last_id(found: Rows, place: int, page: int) -> bytes | None:
 def texts(values: Iterable[Any]) -> Iterator[str]:
     """Those of these texts that can be told to anybody."""
     return (value for value in values if type(value) is str and _is_utf8(value))
+
+
+def optional_text(value: str | None) -> str | None:
+    """A text of a row, if there is one and it can be written again."""
+    return next(texts([value]), None)
 
 
 def key(value: bytes | str | int) -> Key:
@@ -265,8 +271,7 @@ def _is_utf8(value: str) -> bool:
 def named(raw: object) -> str:
     """A key as an operator writes it."""
     if type(raw) is bytes and len(raw) == 16:
-        text = raw.hex()
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        return as_text(raw)
     return str(raw)
 
 

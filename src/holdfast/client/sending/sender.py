@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.client.sending.group_commit import GroupCommit, Pause
 from holdfast.client.sending.pending_send import PendingSend
 from holdfast.core.errors import HoldfastError, PayloadMismatch, StoreUnavailable, UniqueConflict
+from holdfast.core.pause import growing
 from holdfast.core.records import Submission, SubmitAnswer, Submitted
 from holdfast.store.op import Op, Steps, writes
 from holdfast.store.verbs.submit import submit
@@ -164,7 +165,7 @@ def _each_alone(pending_sends: Sequence[PendingSend]) -> Pause:
 
 
 def _pause(tries: int) -> float:
-    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(tries - 1, 10))
+    longest = growing(FIRST_PAUSE, tries - 1, LONGEST_PAUSE)
     return random.uniform(longest / 2, longest)
 
 

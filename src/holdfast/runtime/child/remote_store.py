@@ -22,6 +22,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
 from holdfast.core.lineage import running
+from holdfast.core.pause import growing
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.wire.messages import Answer, Ask, Listen, Message, Rang
 from holdfast.runtime.wire.relay_codec import Asked, decode_rows, encode_asked, is_conflict, rebuild
@@ -81,7 +82,7 @@ class RemoteStore:
                     pause = 0.005 * 2**failed
                 elif error.locked and time.monotonic() < deadline:
                     held += 1
-                    pause = min(0.05 * 2**held, 1.0)
+                    pause = growing(0.05, held, 1.0)
                 else:
                     raise
             time.sleep(random.uniform(pause / 2 if held else 0.0, pause))

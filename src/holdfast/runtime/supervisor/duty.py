@@ -18,6 +18,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
+from holdfast.core.pause import growing
+
 log = logging.getLogger("holdfast.worker")
 
 _FIRST_PAUSE = 0.1
@@ -100,4 +102,4 @@ class Loop:
         if now >= self._say_at:
             self._say_at = now + _SAY_EVERY
             log.error("%s failed and goes on: %s", self._duty.name, error, exc_info=error)
-        return float(min(_FIRST_PAUSE * 2 ** min(self._failures, 10), _LONGEST_PAUSE))
+        return growing(_FIRST_PAUSE, self._failures, _LONGEST_PAUSE)

@@ -14,6 +14,7 @@ from math import inf
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.pause import growing
 
 log = logging.getLogger("holdfast.worker")
 
@@ -105,7 +106,7 @@ class Outage:
     def wait(self) -> None:
         """Pause before the next attempt: longer each time, never in step with others."""
         with self._lock:
-            pause = min(_FIRST_PAUSE * 2 ** min(self._failures, 10), self._longest)
+            pause = growing(_FIRST_PAUSE, self._failures, self._longest)
             # If it comes and goes, that it has come is no reason to hurry.
             until = threading.Event() if self._returned else self._over
         until.wait(random.uniform(pause / 2, pause))

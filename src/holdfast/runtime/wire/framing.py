@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -83,14 +83,3 @@ class Reader:
 def send(sock: socket.socket, *messages: Message) -> None:
     """Send on a blocking socket."""
     sock.sendall(b"".join(map(frame, messages)))
-
-
-def receive(sock: socket.socket, reader: Reader) -> Sequence[Any] | None:
-    """Wait for at least one message on a blocking socket; None at its end."""
-    while True:
-        data = sock.recv(256 * 1024)
-        if not data:
-            return None
-        messages = list(reader.feed(data))
-        if messages:
-            return messages

@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from time import monotonic
 
+from holdfast.core.pause import growing
+
 FIRST_S = 0.05
 # A worker must be back before its leases are taken. The reaper waits min(5 s, lease / 3)
 # after an outage and we may use half of that: enough for leases from 5 s on.
@@ -40,7 +42,7 @@ class Backoff:
         if begun != self._failures:
             return
         self._failures += 1
-        longest = min(CAP_S, FIRST_S * 2.0 ** min(self._failures - 1, 10))
+        longest = growing(FIRST_S, self._failures - 1, CAP_S)
         self._not_before = monotonic() + random.uniform(longest / 2, longest)
 
     def succeeded(self) -> None:

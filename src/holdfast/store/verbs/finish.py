@@ -292,16 +292,11 @@ def _attempt(ending: Ending, status: TaskStatus, row: Row) -> Row:
         change.failed_reason,
         change.result,
         ending.worker_id,
-        _readable(hostname),
+        rows.optional_text(hostname),
         ending.pid,
-        _readable(process_name),
+        rows.optional_text(process_name),
         change.exit_code,
         change.exit_signal,
         usage.peak_memory_kb,
         usage.cpu_time_us,
     )
-
-
-def _readable(text: str | None) -> str | None:
-    """A text of the row, if it can be written again."""
-    return None if text is None else next(rows.texts([text]), None)

@@ -287,7 +287,7 @@ def give_up(
         free = yield from lockable(list(running))
         held |= {key: _id(row) for key, row in running.items() if key not in free}
     endings = [
-        Ending(key, token, interrupted, pid=row[9], worker_id=_readable(row[10]))
+        Ending(key, token, interrupted, pid=row[9], worker_id=rows.optional_text(row[10]))
         for key, row in running.items()
         if key not in held
     ]
@@ -381,7 +381,7 @@ def _decided(
     """
     wrong = rows.wrong_in_flight(row)
     if wrong is not None:
-        return Ending(key, token, invalid(wrong), worker_id=_readable(row[10]))
+        return Ending(key, token, invalid(wrong), worker_id=rows.optional_text(row[10]))
     id = rows.uuid(row[1])
     abandoned = Abandoned(
         id=id,
@@ -402,7 +402,7 @@ def _decided(
     except Exception:
         log.exception("task %s cannot be recovered; it is set aside", as_text(id))
         return None
-    return Ending(key, token, change, pid=row[9], worker_id=_readable(row[10]))
+    return Ending(key, token, change, pid=row[9], worker_id=rows.optional_text(row[10]))
 
 
 def _id(row: Row) -> bytes:
@@ -416,7 +416,3 @@ def _named_in(task_ids: Any) -> list[Key] | None:
         return rows.keys(task_ids)
     except (ValueError, TypeError):
         return None
-
-
-def _readable(text: str | None) -> str | None:
-    return None if text is None else next(rows.texts([text]), None)

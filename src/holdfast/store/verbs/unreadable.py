@@ -13,6 +13,7 @@ from holdfast.store import rows
 from holdfast.store.op import Ints, Key, Keys, Statement, Steps, Texts, Uuids, writes
 
 _LARGEST_KEY = 2**63 - 1
+_MOST_DIGITS = len(str(_LARGEST_KEY))
 
 
 @writes
@@ -22,7 +23,9 @@ def delete_unreadable(raw_keys: Sequence[str]) -> Steps[dict[str, bool]]:
     A key is what lists and the log name a row by: its id; on SQLite also the number of the row, or
     the text that stands in place of the id.
     """
-    numbers = [int(key) for key in raw_keys if key.isdecimal() and int(key) <= _LARGEST_KEY]
+    # Longer ones Python refuses to read as a number.
+    digits = [key for key in raw_keys if key.isdecimal() and len(key) <= _MOST_DIGITS]
+    numbers = [int(key) for key in digits if int(key) <= _LARGEST_KEY]
     found = yield Statement(
         "tasks_by_raw_key",
         {

@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable
 from time import monotonic
 
+from holdfast.core.pause import growing
 from holdfast.runtime import orphan_guard
 from holdfast.runtime.orphan_guard import Witness
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
@@ -35,6 +36,7 @@ log = logging.getLogger("holdfast.worker")
 
 _OUTPUT_PIPE = 1024 * 1024
 _YOUNG = 1.0
+_FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 _LAST_PATIENCE = 2.0
 _NO_MEANS = 1.0
@@ -145,7 +147,7 @@ class ChildPool:
         expected = child.killed or child.dismissed or self.closing
         if lived < _YOUNG and not child.served and not expected:
             self._early_deaths += 1
-            pause = min(0.1 * 2**self._early_deaths, _LONGEST_PAUSE)
+            pause = growing(_FIRST_PAUSE, self._early_deaths, _LONGEST_PAUSE)
             self._not_before = monotonic() + pause
             log.warning(
                 "%s died %.1f s after it was made; next try in %.1f s", child.name, lived, pause

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Sequence
 from time import monotonic
 
+from holdfast.core.pause import growing
 from holdfast.runtime.supervisor.children.message_loop import MessageLoop
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
@@ -157,7 +158,7 @@ class TemplateKeeper:
         self._stir()
 
     def _pause(self) -> float:
-        return min(_FIRST_PAUSE * 2.0**self._failures, _LONGEST_PAUSE)
+        return growing(_FIRST_PAUSE, self._failures, _LONGEST_PAUSE)
 
 
 def _names(tasks: Sequence[KnownTask]) -> set[tuple[str, int]]:

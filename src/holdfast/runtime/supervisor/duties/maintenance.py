@@ -23,6 +23,7 @@ from typing import TypeAlias
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Change, Crashed, decide
+from holdfast.core.pause import growing
 from holdfast.core.text import one_line
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.lease_keeper import uptime
@@ -119,8 +120,8 @@ class Maintenance:
             # Somebody holds something that it has to write; the others need not.
             return _LOOK_AGAIN * 4
         except Exception:
-            pause = min(2.0**failures, _LONGEST_REST)
-            self._failed[name] = min(failures + 1, 10), now + pause
+            pause = growing(1.0, failures, _LONGEST_REST)
+            self._failed[name] = failures + 1, now + pause
             log.exception("%s failed; it is tried again in %g s", name, pause)
             return pause
         self._failed.pop(name, None)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from math import inf
 from time import monotonic
 
+from holdfast.core.pause import growing
 from holdfast.core.text import one_line
 from holdfast.store import rows
 from holdfast.store.op import Key
@@ -60,7 +61,7 @@ class RefusedRows:
         with self._lock:
             known = self._entries.pop(key, None)
             tries = 0 if known is None else known.tries + 1
-            pause = min(FIRST_S * 2 ** min(tries, 10), LONGEST_S)
+            pause = growing(FIRST_S, tries, LONGEST_S)
             self._entries[key] = _Entry(tries, monotonic() + pause)
             if len(self._entries) > MOST:
                 del self._entries[next(iter(self._entries))]

@@ -13,6 +13,8 @@ from math import inf
 from time import monotonic
 from typing import Generic, TypeVar
 
+from holdfast.core.pause import growing
+
 T = TypeVar("T")
 
 _FIRST = 0.1
@@ -45,7 +47,7 @@ class SetAside(Generic[T]):
         """It is held, or still held: try it again later."""
         before = self._entries.get(key)
         tries = 1 if before is None else before.tries + 1
-        longest = min(_FIRST * 2 ** min(tries - 1, 10), _LONGEST)
+        longest = growing(_FIRST, tries - 1, _LONGEST)
         due_at = monotonic() + random.uniform(longest / 2, longest)
         self._entries[key] = _Entry(item, tries, due_at)
 
