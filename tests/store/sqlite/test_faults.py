@@ -21,6 +21,7 @@ from tests.store.sqlite.conftest import Start
         (faults.PROTOCOL, "repeat the call"),
         (faults.BUSY_SNAPSHOT, "BEGIN IMMEDIATE"),
         (faults.FULL, "free some space"),
+        (faults.NOMEM, "no memory"),
         (faults.IOERR | (4 << 8), "the disk failed"),
         (faults.READONLY, "cannot be written"),
         (faults.CANTOPEN, "cannot be"),

@@ -21,6 +21,7 @@ ERROR = 1
 PERM = 3
 BUSY = 5
 LOCKED = 6
+NOMEM = 7
 READONLY = 8
 INTERRUPT = 9
 IOERR = 10
@@ -74,6 +75,11 @@ def translate(code: int, text: str, path: str, *, committing: bool = False) -> S
         return ConstraintViolated(f"{path}: {text}", text)
     if primary in _BUSY:
         return Busy(_busy(code, path))
+    if primary == NOMEM:
+        return StoreUnavailable(
+            f"there was no memory for a statement on {path}: give this process more (`ulimit -v`, "
+            "the limit of its container), and repeat the call"
+        )
     if primary == FULL:
         return StoreUnavailable(
             f"no space to write {path}: the disk, a quota or the database's size limit is "

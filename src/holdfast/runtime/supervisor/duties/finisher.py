@@ -147,6 +147,9 @@ class Finisher:
             else:
                 self._away(batch, error)
             return
+        except MemoryError:
+            self._away(batch, StoreUnavailable("this worker has no memory to write outcomes with"))
+            return
         except Exception as error:  # noqa: BLE001 - an outcome is never lost for a row nobody foresaw
             if extras.tallies:
                 # Counters that somebody wrote by hand may not be counted up any further.
@@ -399,7 +402,7 @@ class Finisher:
             )
             with self._ledger.lock:
                 self._ledger.aside.settled((task.key, task.token))
-                self._ledger.forget([task])
+                self._ledger.give_up([task])
         elif batch:
             done = batch[0]
             reason = TaskError.ours(

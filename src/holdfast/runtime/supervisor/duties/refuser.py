@@ -64,16 +64,17 @@ class Refuser:
         if len(refused) > _SAID:
             log.error("INVALID_ROW: and %d more task rows of this claim", len(refused) - _SAID)
         try:
-            self._end(token, refused)
+            ended = self._end(token, refused)
         except StoreUnavailable as error:
             # Whoever recovers the lease does the same with them.
             self._outage.noted(error)
             return
-        if alone:
+        if alone and ended:
             with self._ledger.lock:
                 self._ledger.spent.add(token)
 
-    def _end(self, token: bytes, refused: Sequence[Refused]) -> None:
+    def _end(self, token: bytes, refused: Sequence[Refused]) -> bool:
+        """Whether all of them have ended."""
         try:
             self._store.attempt(
                 lambda: refusal.refuse(
@@ -83,9 +84,11 @@ class Refuser:
         except RowRefused as error:
             if len(refused) == 1:
                 self._aside.add(refused[0].key, error, "end")
-                return
-            for each in refused:
-                self._end(token, [each])
+                return False
+            # All of them are tried.
+            ended = [self._end(token, [each]) for each in refused]
+            return all(ended)
+        return True
 
     def start(self, given: Sequence[Assignment]) -> None:
         """Start tasks one by one: the store has refused to have them started together."""
@@ -97,7 +100,7 @@ class Refuser:
             except RowRefused as error:
                 self._aside.add(assignment.task.key, error, "start")
                 with self._ledger.lock:
-                    self._ledger.forget(self._ledger.put_back([assignment]))
+                    self._ledger.give_up(self._ledger.put_back([assignment]))
                 continue
             with self._ledger.lock:
                 handover = Handover(self._ledger, [assignment], landings)

@@ -78,6 +78,7 @@ class Ledger:
         """Ended runs that the finisher is writing at this moment."""
         self.tokens: Counter[bytes] = Counter()
         self.spent: set[bytes] = set()
+        self._unwritten: set[bytes] = set()
         """Tokens whose tasks have all ended durably: their lease rows can go."""
         self.costs = Costs()
         self.ahead_us: int | None = None
@@ -281,7 +282,18 @@ class Ledger:
             _take_off(self._by_name, name, count)
             _take_off(self._by_queue, queue, count)
             if _take_off(self.tokens, token, count):
-                self.spent.add(token)
+                if token in self._unwritten:
+                    self._unwritten.remove(token)
+                else:
+                    self.spent.add(token)
+
+    def give_up(self, tasks: Sequence[ClaimedTask]) -> None:
+        """What became of these could not be written: their lease has to run out, not to be removed.
+
+        Without one nobody would ever come back to them.
+        """
+        self._unwritten.update(task.token for task in tasks)
+        self.forget(tasks)
 
     # --- appetite --------------------------------------------------------------------------
 
