@@ -2,8 +2,9 @@
 
 Owns the list. It is what the client's verbs consist of, no more: whoever runs in a task may send,
 wait, cancel, look and operate as any other program can that has the database's URL. What
-belongs to the worker (claims, starts, ends, leases, notes, registration) is not on it. What
-concerns a claim is bound to the asker: it must be a task that this very child has in hand.
+belongs to the worker (claims, starts, ends, leases, notes, registration) is not on it, nor is the
+deletion of rows that cannot be read, which is for a person to decide. What concerns a claim is
+bound to the asker: it must be a task that this very child has in hand.
 """
 
 from __future__ import annotations
