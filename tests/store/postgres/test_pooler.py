@@ -20,7 +20,7 @@ from holdfast.store.postgres.pool import Pool
 from holdfast.store.postgres.store import PostgresStore
 from tests.store.postgres import conftest, verbs
 from tests.store.postgres.conftest import MakeStore
-from tests.support.deadline import until
+from tests.support.deadline import passed, until
 from tests.support.pooler import TransactionPooler
 from tests.support.postgres import PostgresServer
 
@@ -252,6 +252,24 @@ def test_a_listen_url_that_leads_elsewhere_is_named(
             until(lambda: f":{urlsplit(url).port}/" in caplog.text)  # noqa: B023 - called at once
     assert "this listen_url leads to another database" in caplog.text
     assert "this listen_url leads through a transaction pooler, too" in caplog.text
+
+
+@pytest.mark.parametrize("elsewhere", ["127.0.0.1:1/db", "{here}/absent"])
+def test_a_listen_url_that_nobody_answers_is_named_once(
+    postgres_url: str, caplog: pytest.LogCaptureFixture, elsewhere: str
+) -> None:
+    """A wrong port, a wrong database, a wrong password: all else works, only later than it could."""
+    here = postgres_url.rpartition("@")[2].rpartition("/")[0]
+    url = f"postgresql://holdfast:hunter2@{elsewhere.format(here=here)}"
+    with (
+        Holdfast(postgres_url, listen_url=url) as app,
+        app._access.store().listen(Channel.READY),
+    ):
+        until(lambda: "the listen_url cannot be used" in caplog.text)
+        # It is tried again, and once is enough.
+        passed(1.0)
+    assert caplog.text.count("the listen_url cannot be used") == 1
+    assert "hunter2" not in caplog.text
 
 
 @pytest.mark.parametrize("url", ["sqlite:///x.db", "u:secret@h/x", "postgres:/u:secret@h/x"])

@@ -16,8 +16,10 @@ import secrets
 from collections.abc import Callable, Sequence
 from time import monotonic
 
+import psycopg
 from psycopg import sql
 
+from holdfast.core.errors import HoldfastError
 from holdfast.store.postgres.connection import Opener, OwnConnection
 
 logger = logging.getLogger("holdfast.store")
@@ -49,7 +51,11 @@ class ListenRoute:
         """A connection that listens to these; None if nothing would arrive on it."""
         if self.rest() > 0:
             return None
-        connection = self._opener.open()
+        try:
+            connection = self._opener.open()
+        except HoldfastError as error:
+            self._unreachable(error)
+            raise
         try:
             if self._is_in_doubt(connection) and not self._arrives(connection):
                 self._give_up(connection.pooled)
@@ -74,8 +80,7 @@ class ListenRoute:
 
     def _arrives(self, connection: OwnConnection) -> bool:
         assert self._say is not None
-        # Of our own, so that nobody else is woken, and none of ours is left behind at a pooler.
-        channel = f"holdfast_echo_{secrets.token_hex(8)}"
+        channel = _channel()
         _listen(connection, channel)
         for seconds in PATIENCE_S:
             self._say(channel)
@@ -85,6 +90,21 @@ class ListenRoute:
             return False
         connection.execute(sql.SQL("UNLISTEN {}").format(sql.Identifier(channel)), prepare=False)
         return True
+
+    def _unreachable(self, error: HoldfastError) -> None:
+        """Say it, if it is only this URL: an outage is reported by those who run operations."""
+        if not self._is_apart or self._say is None or self._told:
+            return
+        try:
+            self._say(_channel())
+        except (HoldfastError, psycopg.Error):
+            return
+        self._told = True
+        logger.warning(
+            "the listen_url cannot be used: %s. It is tried again; until then tasks and results are "
+            "found by looking every second or so",
+            error,
+        )
 
     def _give_up(self, pooled: bool) -> None:
         self._useless_until = monotonic() + AGAIN_S
@@ -105,6 +125,11 @@ class ListenRoute:
             self._opener.address,
             why,
         )
+
+
+def _channel() -> str:
+    """One of our own, so that nobody else is woken, and none of ours is left behind at a pooler."""
+    return f"holdfast_echo_{secrets.token_hex(8)}"
 
 
 def _listen(connection: OwnConnection, channel: str) -> None:
