@@ -33,6 +33,23 @@ def locked_rows(
 
 
 @contextmanager
+def locked_table(
+    lab: Lab, table: str, mode: str
+) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    """Hold a whole table of a PostgreSQL lab in this mode."""
+    settings = lab.store.settings
+    with psycopg.connect(settings.address) as connection:
+        connection.execute(
+            sql.SQL("LOCK TABLE {} IN {} MODE").format(
+                sql.Identifier(settings.schema or "public", f"holdfast_{table}"),
+                sql.SQL(mode),  # type: ignore[arg-type]  # a literal of the test
+            )
+        )
+        yield connection
+        connection.rollback()
+
+
+@contextmanager
 def impatient(lab: Lab, lock_timeout: float = 0.2) -> Iterator[PostgresStore]:
     """The store of a PostgreSQL lab as a worker has it: it does not wait long for rows."""
     settings = replace(lab.store.settings, lock_timeout=lock_timeout)

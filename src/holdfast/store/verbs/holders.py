@@ -1,4 +1,4 @@
-"""Who holds a row: the transaction of somebody else that keeps ours from being written.
+"""Who holds a row, or a table: the transaction of somebody else that keeps us from writing.
 
 Owns the question, for the log. Nothing is decided by the answer: it may be outdated when it
 arrives, and what it shows of other users' sessions depends on our rights.
@@ -27,6 +27,15 @@ class Holder(NamedTuple):
     """When it began."""
 
 
+class TableLock(NamedTuple):
+    """Somebody lets nobody write to a whole table."""
+
+    table: str
+    mode: str
+    """In PostgreSQL's words."""
+    holder: Holder
+
+
 class Holders(NamedTuple):
     """Who holds what."""
 
@@ -34,13 +43,19 @@ class Holders(NamedTuple):
     """By the id of a task, or the token of a lease."""
     suspected: list[Holder]
     """Open transactions that have written or locked tasks, the oldest first."""
+    tables: list[TableLock]
+    """Locks of whole tables, the oldest first. If there are any, rows were not looked at."""
 
 
 @reads
 def holders(ids: Sequence[bytes], tokens: Sequence[bytes] = ()) -> Steps[Holders]:
     """Who holds the rows of these tasks and leases right now, as far as it can be seen."""
+    locks = yield Statement("table_holders", {})
+    answer = Holders({}, [], [TableLock(*row[:2], Holder(*row[2:])) for row in locks])
+    if answer.tables:
+        # To look at rows of a locked table would be to wait for it.
+        return answer
     found = yield Statement("holders", {"ids": Uuids(ids), "tokens": Uuids(tokens)})
-    answer = Holders({}, [])
     for row_id, *fields in found:
         holder = Holder(*fields)
         if row_id is None:

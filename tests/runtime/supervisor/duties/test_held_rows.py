@@ -29,7 +29,7 @@ from holdfast.store.op import Op
 from holdfast.store.postgres.store import PostgresStore
 from tests.support.deadline import until
 from tests.support.hands import Hands
-from tests.support.locks import impatient, locked_rows
+from tests.support.locks import impatient, locked_rows, locked_table
 from tests.support.stores import Kind, Lab, Labs
 from tests.support.verbs import HOST, LEASE_US, QUEUE, WORKER
 
@@ -245,3 +245,68 @@ def test_the_log_names_who_may_hold_a_unique_key(
         LockWatch(store, rows).tick()
     (said,) = caplog.messages
     assert f"backend pid {pid} (" in said
+
+
+@pytest.mark.parametrize("table", ["tasks", "leases", "task_attempts"])
+@pytest.mark.parametrize("mode", ["SHARE", "ACCESS EXCLUSIVE"])
+def test_the_log_names_who_has_locked_a_table(
+    lab: Lab,
+    store: PostgresStore,
+    table: str,
+    mode: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And it waits for no table to find that out."""
+    monkeypatch.setattr(held_rows, "SAY_AFTER", 0.0)
+    task = lab.running()
+    rows = HeldRows()
+    with (
+        caplog.at_level(logging.WARNING, "holdfast.worker"),
+        locked_table(lab, table, mode) as other,
+    ):
+        rows.held("task", task.id, "that row")
+        began = monotonic()
+        LockWatch(store, rows).tick()
+        assert monotonic() - began < NOBODY_WAITS_S / 2
+        pid = other.info.backend_pid
+    (said,) = caplog.messages
+    assert f"backend pid {pid} (" in said
+    assert f"which has locked holdfast_{table} (" in said
+    assert "nothing else waits" not in said
+
+
+def test_a_claim_that_a_table_lock_holds_up_is_told(
+    lab: Lab,
+    store: PostgresStore,
+    hands: Hands,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(held_rows, "SAY_AFTER", 0.0)
+    lab.send_many(1)
+    claimer = claimer_of(store, hands)
+    watch = LockWatch(store, hands.ledger.held_rows)
+    with (
+        caplog.at_level(logging.WARNING, "holdfast.worker"),
+        locked_table(lab, "leases", "SHARE") as other,
+    ):
+
+        def is_said() -> bool:
+            claimer.tick()
+            watch.tick()
+            return bool(caplog.messages)
+
+        until(is_said, within=5)
+        pid = other.info.backend_pid
+    said = caplog.messages[0]
+    assert said.startswith("a table that claims need has been held")
+    assert f"backend pid {pid} (" in said
+    assert "holdfast_leases" in said
+
+    def is_claimed() -> bool:
+        claimer.tick()
+        return bool(hands.told())
+
+    until(is_claimed, within=5)
+    assert not hands.ledger.held_rows.due()

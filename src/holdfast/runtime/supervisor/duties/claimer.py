@@ -47,6 +47,8 @@ from holdfast.store.verbs.claims import Begin, Child, Hold, Request, Turn
 
 log = logging.getLogger("holdfast.worker")
 
+_CLAIMS = b"claims"
+"""What the lock watch calls the tables that a claim writes to."""
 
 @dataclass(slots=True)
 class _Plan:
@@ -275,6 +277,7 @@ class Claimer:
             self._one_by_one(plan, error)
             return
         self._outage.over()
+        self._ledger.held_rows.free("table", (_CLAIMS,))
         self._landed(plan, at_once, done)
 
     def _one_by_one(self, plan: _Plan, error: RowRefused) -> None:
@@ -305,6 +308,7 @@ class Claimer:
             self._one_by_one(plan, error)
             return
         self._outage.over()
+        self._ledger.held_rows.free("table", (_CLAIMS,))
         claimed = found.tasks
         with self._ledger.lock:
             self._ledger.claimed(claimed)
@@ -390,7 +394,10 @@ class Claimer:
             self._ledger.hold_again([task for task in tasks if task.key in free])
         self._unknown_commits.of_tasks(task for task in tasks if task.key not in free)
         if len(free) == len(tasks):
-            # It has come free, or it is nothing of ours: a little patience.
+            # It has come free, or it is nothing of ours: a little patience. A claim passes over rows
+            # that are held, so it can only wait for a table.
+            if not tasks:
+                self._ledger.held_rows.held("table", _CLAIMS, "a table that claims need")
             self._outage.wait()
 
     def _release_stale(self) -> None:

@@ -1,4 +1,4 @@
-"""The lock watch: says in the log who holds a row that this worker has to write.
+"""The lock watch: says in the log who holds a row or a table that this worker has to write.
 
 Owns the words. It asks the server only when something has been held for seconds, and is never
 in the way of those who write.
@@ -45,26 +45,35 @@ class LockWatch:
             found = self._store.run(holders(ids, tokens))
         except StoreError:
             # It is away, or we may not know: then that is said without a name.
-            found = Holders({}, [])
+            found = Holders({}, [], [])
         for row in due[:_MOST]:
+            alone = "" if found.tables or row.kind == "table" else ", and nothing else waits for it"
             log.warning(
                 "%s has been held by another transaction for %.0f s: %s; it is tried again "
-                "until that transaction ends, and nothing else waits for it",
+                "until that transaction ends%s",
                 row.label,
                 row.seconds,
-                _who(found.by_row.get(row.key), found.suspected),
+                _who(row, found),
+                alone,
             )
         if len(due) > _MOST:
             log.warning("%d more rows are held by other transactions", len(due) - _MOST)
 
 
-def _who(holder: Holder | None, suspected: list[Holder]) -> str:
+def _who(row: HeldRow, found: Holders) -> str:
+    if found.tables:
+        first = found.tables[0]
+        tables = dict.fromkeys(
+            lock.table for lock in found.tables if lock.holder.pid == first.holder.pid
+        )
+        return f"{_described(first.holder)}, which has locked {', '.join(tables)} ({first.mode})"
+    holder = found.by_row.get(row.key)
     if holder is not None:
         return _described(holder)
-    if not suspected:
+    if not found.suspected or row.kind == "table":
         return "who holds it cannot be seen"
-    some = ", or ".join(map(_described, suspected[:_SUSPECTS]))
-    return some if len(suspected) == 1 else f"by one of these: {some}"
+    some = ", or ".join(map(_described, found.suspected[:_SUSPECTS]))
+    return some if len(found.suspected) == 1 else f"by one of these: {some}"
 
 
 def _described(holder: Holder) -> str:

@@ -19,7 +19,7 @@ _SAY_EVERY = 60.0
 _FORGET_AFTER = 10.0
 """Of a row that nobody has met for so long nothing is said any more."""
 
-Kind: TypeAlias = Literal["task", "lease", "unique key"]
+Kind: TypeAlias = Literal["task", "lease", "unique key", "table"]
 
 
 class HeldRow(NamedTuple):
@@ -50,7 +50,7 @@ class HeldRows:
         """Called when there is something to watch."""
 
     def held(self, kind: Kind, key: bytes, label: str) -> None:
-        """Somebody holds the row of this task (by id), lease (by token) or unique key."""
+        """Somebody holds the row of this task (by id), lease (by token) or unique key, or a table."""
         now = monotonic()
         with self._lock:
             known = self._held.get((kind, key))
