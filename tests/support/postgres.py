@@ -243,6 +243,7 @@ class PostgresServer:
             "port": str(self.port),
             "unix_socket_directories": str(self.directory),
             "max_connections": "200",
+            "max_prepared_transactions": "5",
             "fsync": "on" if self._fsync else "off",
             "full_page_writes": "on" if self._fsync else "off",
             # Files of the data directory, which go with it after a kill.

@@ -258,7 +258,7 @@ def test_a_listen_url_that_leads_elsewhere_is_named(
 def test_a_listen_url_that_nobody_answers_is_named_once(
     postgres_url: str, caplog: pytest.LogCaptureFixture, elsewhere: str
 ) -> None:
-    """A wrong port, a wrong database, a wrong password: all else works, only later than it could."""
+    """A wrong port, database or password: all else works, only later than it could."""
     here = postgres_url.rpartition("@")[2].rpartition("/")[0]
     url = f"postgresql://holdfast:hunter2@{elsewhere.format(here=here)}"
     with (

@@ -12,7 +12,7 @@ there is nothing to join, and an operation commits by itself, as a whole.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
@@ -48,7 +48,7 @@ def for_connection(
     cursor = NeutralCursor(connection)
 
     def execute(statement: Statement) -> Rows:
-        query = bind.bind(statement)
+        query = bind.bind(statement, _hinted(connection))
         try:
             cursor.execute(query.sql, query.params, binary=True, prepare=False)
             return cursor.rows()
@@ -70,7 +70,7 @@ def for_async_connection(
     cursor = AsyncNeutralCursor(connection)
 
     async def execute(statement: Statement) -> Rows:
-        query = bind.bind(statement)
+        query = bind.bind(statement, _hinted(connection))
         try:
             await cursor.execute(query.sql, query.params, binary=True, prepare=False)
             return await cursor.rows()
@@ -132,6 +132,16 @@ async def _asavepoint(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator
             yield
     except psycopg.Error as error:
         raise _translated(error, "a savepoint", connection) from _shown(error)
+
+
+def _hinted(connection: AnyConnection) -> Sequence[str] | None:
+    """The hints that a statement may carry: None for all of them.
+
+    PostgreSQL prepares no transaction that has notified anybody, so in a two-phase one it must be
+    done without; workers look by themselves, about once a second. psycopg shows only in this
+    attribute that one has begun.
+    """
+    return None if getattr(connection, "_tpc", None) is None else ()
 
 
 def _begins_by_itself(connection: AnyConnection) -> bool:

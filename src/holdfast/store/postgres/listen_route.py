@@ -101,8 +101,8 @@ class ListenRoute:
             return
         self._told = True
         logger.warning(
-            "the listen_url cannot be used: %s. It is tried again; until then tasks and results are "
-            "found by looking every second or so",
+            "the listen_url cannot be used: %s. It is tried again; until then tasks and results "
+            "are found by looking every second or so",
             error,
         )
 

@@ -50,6 +50,7 @@ log = logging.getLogger("holdfast.worker")
 _CLAIMS = b"claims"
 """What the lock watch calls the tables that a claim writes to."""
 
+
 @dataclass(slots=True)
 class _Plan:
     begins: list[Assignment]
@@ -394,8 +395,8 @@ class Claimer:
             self._ledger.hold_again([task for task in tasks if task.key in free])
         self._unknown_commits.of_tasks(task for task in tasks if task.key not in free)
         if len(free) == len(tasks):
-            # It has come free, or it is nothing of ours: a little patience. A claim passes over rows
-            # that are held, so it can only wait for a table.
+            # It has come free, or it is nothing of ours: a little patience. A claim passes over
+            # rows that are held, so it can only wait for a table.
             if not tasks:
                 self._ledger.held_rows.held("table", _CLAIMS, "a table that claims need")
             self._outage.wait()

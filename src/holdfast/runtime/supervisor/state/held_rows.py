@@ -50,7 +50,7 @@ class HeldRows:
         """Called when there is something to watch."""
 
     def held(self, kind: Kind, key: bytes, label: str) -> None:
-        """Somebody holds the row of this task (by id), lease (by token) or unique key, or a table."""
+        """Somebody holds the row of this task (by id), lease (by token) or key, or a table."""
         now = monotonic()
         with self._lock:
             known = self._held.get((kind, key))
