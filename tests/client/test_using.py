@@ -337,6 +337,25 @@ def test_another_file_is_refused(sqlite: str, tmp_path: Path, open_app: Open) ->
     connection.close()
 
 
+def test_a_two_phase_transaction_with_sends_can_be_prepared(postgres: str, open_app: Open) -> None:
+    """PostgreSQL prepares no transaction that has notified anybody."""
+    app = open_app(postgres)
+    with psycopg.connect(postgres) as connection, app.using(connection):
+        connection.tpc_begin("lost")
+        lost = app.send("any")
+        connection.tpc_rollback()
+        connection.tpc_begin("kept")
+        kept = app.options(unique=Unique("once")).send("any")
+        several = app.send("any"), app.send("any")
+        several[0].cancel()
+        connection.tpc_prepare()
+        connection.tpc_commit()
+    assert [kept.status(), several[1].status()] == ["PENDING", "PENDING"]
+    assert several[0].status() == "CANCELLED"
+    with pytest.raises(TaskNotFound):
+        lost.status()
+
+
 def test_another_engine_is_refused(sqlite: str, postgres: str, open_app: Open) -> None:
     with ExitStack() as stack:
         lite = stack.enter_context(by_sqlite3(sqlite)).connection
