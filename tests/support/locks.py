@@ -42,7 +42,7 @@ def locked_table(
         connection.execute(
             sql.SQL("LOCK TABLE {} IN {} MODE").format(
                 sql.Identifier(settings.schema or "public", f"holdfast_{table}"),
-                sql.SQL(mode),  # type: ignore[arg-type]  # a literal of the test
+                sql.SQL(mode),
             )
         )
         yield connection

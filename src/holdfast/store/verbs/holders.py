@@ -51,7 +51,8 @@ class Holders(NamedTuple):
 def holders(ids: Sequence[bytes], tokens: Sequence[bytes] = ()) -> Steps[Holders]:
     """Who holds the rows of these tasks and leases right now, as far as it can be seen."""
     locks = yield Statement("table_holders", {})
-    answer = Holders({}, [], [TableLock(*row[:2], Holder(*row[2:])) for row in locks])
+    tables = [TableLock(table, mode, Holder(*fields)) for table, mode, *fields in locks]
+    answer = Holders({}, [], tables)
     if answer.tables:
         # To look at rows of a locked table would be to wait for it.
         return answer
