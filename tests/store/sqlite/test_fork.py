@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _sqlite3
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -175,6 +177,39 @@ def test_a_child_of_a_parent_in_a_transaction_keeps_nobody_waiting(store: Sqlite
     theirs.close()
     for descriptor in (forked, ready, reader, writer):
         os.close(descriptor)
+
+
+def test_a_child_in_which_sqlite_hangs_keeps_nobody_waiting(
+    make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread of the parent was inside SQLite, and what it had locked there stays locked."""
+    monkeypatch.setattr(connections, "_TRIAL_SECONDS", 0.3)
+    setup = make_store()
+    setup.run(verbs.make())
+    setup.close()
+    store = make_store(driver="sqlite3")
+    inside, leave = threading.Event(), threading.Event()
+
+    def open_something() -> None:
+        library = ctypes.CDLL(_sqlite3.__file__)
+        library.sqlite3_mutex_alloc.restype = ctypes.c_void_p
+        of_open_files = ctypes.c_void_p(library.sqlite3_mutex_alloc(11))
+        library.sqlite3_mutex_enter(of_open_files)
+        inside.set()
+        leave.wait(30)
+        library.sqlite3_mutex_leave(of_open_files)
+
+    thread = threading.Thread(target=open_something)
+    thread.start()
+    assert inside.wait(10)
+    try:
+        said = in_child(lambda: store.run(verbs.put("child")))
+    finally:
+        leave.set()
+        thread.join()
+
+    assert said.startswith("StoreError: this process was forked while its parent was using")
+    assert store.run(verbs.put("parent")) == 1
 
 
 def test_idle_connections_keep_nobody_from_wal_mode(path: Path, make_store: MakeStore) -> None:

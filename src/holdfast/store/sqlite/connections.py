@@ -22,7 +22,7 @@ import threading
 from threading import get_ident
 from time import monotonic, time_ns
 
-from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
 from holdfast.store.settings import SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file, faults, fork
 from holdfast.store.sqlite.drivers import connect_hook, one_library
@@ -32,6 +32,7 @@ from holdfast.store.sqlite.drivers.driver import Connection, Driver, is_vulnerab
 
 _LOOK_SECONDS = 0.5
 _FORK_PATIENCE = 10.0
+_TRIAL_SECONDS = 5.0
 _WAL_LIMIT = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
 _CHECKPOINT_PAGES = 1_000
@@ -66,6 +67,8 @@ class Connections:
         self._watchers = 0
         self._wal: tuple[int, int, int] | None = None
         self._version: object = None
+        self._trial = threading.Lock()
+        self._is_tried = not fork.is_of_threads()
         fork.join(self)
 
     @property
@@ -92,6 +95,43 @@ class Connections:
             "another thread: SQLite cannot be used here; fork when no other thread is writing, or "
             "start the process by spawn"
         )
+
+    def try_once(self) -> None:
+        """In a forked child, find out whether SQLite works here, before anybody waits for us.
+
+        A thread of the parent may have been inside SQLite and have held a lock of it: whoever
+        wants that one here waits for ever, and would do so with the turn to write.
+        """
+        if self._is_tried or self._in_memory:
+            return
+        with self._trial:
+            self._try_in_time()
+
+    def _try_in_time(self) -> None:
+        if self._is_tried:
+            return
+        trial = threading.Thread(target=self._try, name="holdfast-trial", daemon=True)
+        try:
+            trial.start()
+            trial.join(_TRIAL_SECONDS)
+        except RuntimeError:
+            # No thread can be had any more, at the end of the interpreter.
+            pass
+        self._is_tried = True
+        if trial.is_alive():
+            raise self.lose()
+
+    def _try(self) -> None:
+        try:
+            connection = self._open("PRAGMA busy_timeout = 0")
+            try:
+                if connection.begin_immediate():
+                    connection.rollback()
+            finally:
+                self._close(connection)
+        except HoldfastError:
+            # Whoever uses the file hears of it.
+            pass
 
     def take_writer(self) -> Connection:
         """The writing connection, for whoever has the turn; give it back soon."""
@@ -265,6 +305,8 @@ class Connections:
         self._shut = 0
         self._reading = self._waiting = 0
         self._watching = threading.Lock()
+        self._trial = threading.Lock()
+        self._is_tried = not fork.is_of_threads()
         self._wal = None
         if self._files:
             for file in self._abandon_all():

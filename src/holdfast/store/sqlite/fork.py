@@ -30,6 +30,8 @@ _mutex = threading.RLock()
 _one_fork = threading.Lock()
 _prepared: list[Member] = []
 _pid = os.getpid()
+_had_threads = False
+_is_of_threads = False
 
 
 def join(member: Member) -> None:
@@ -51,13 +53,23 @@ def this_process() -> int:
     return _pid
 
 
+def is_of_threads() -> bool:
+    """Whether this process was forked from one with more than one thread.
+
+    What these were doing in a library in C has stopped midway here, its locks included.
+    """
+    return _is_of_threads
+
+
 def _before() -> None:
+    global _had_threads
     # Else the end of one thread's fork would open the doors during another's.
     _one_fork.acquire()
     with _mutex:
         _prepared[:] = list(_members)
     for member in _prepared:
         member.before_fork()
+    _had_threads = threading.active_count() > 1
 
 
 def _after_in_parent() -> None:
@@ -66,7 +78,8 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    global _mutex, _one_fork, _pid
+    global _mutex, _one_fork, _pid, _is_of_threads
+    _is_of_threads = _is_of_threads or _had_threads
     _mutex, _one_fork = threading.RLock(), threading.Lock()
     _pid = os.getpid()
     _after(in_child=True)

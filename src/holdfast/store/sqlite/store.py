@@ -36,8 +36,7 @@ from holdfast.store.sqlite.turns.busy_wait import BusyWait
 
 T = TypeVar("T")
 
-_ENOUGH_DOUBTS = 25
-"""How often in a row; about half a second."""
+_ENOUGH_DOUBTS = 10
 
 Work: TypeAlias = Callable[[Session, Connection], T]
 
@@ -215,6 +214,7 @@ class SqliteStore:
     def _open(self) -> None:
         """Check the place, make the file if it is new, put it into WAL mode. Once."""
         fork.settle()
+        self._connections.try_once()
         if self._is_open:
             # Whoever takes a connection hears whether the store is still usable.
             return
@@ -268,6 +268,7 @@ class SqliteStore:
         patience: BusyWait | None = None
         doubts = 0
         while True:
+            was_free = patience is not None and self._connections.is_locked_by_nobody()
             try:
                 done = attempt()
             except faults.Busy:
@@ -275,7 +276,8 @@ class SqliteStore:
             if done is not None:
                 return done
             # For as long as we wait, nobody else has the turn: not for a lock that nobody holds.
-            doubts = doubts + 1 if self._connections.is_locked_by_nobody() else 0
+            # Nobody before and nobody afterwards: hardly ever is that somebody in between.
+            doubts += was_free and self._connections.is_locked_by_nobody()
             if doubts >= _ENOUGH_DOUBTS:
                 raise self._connections.lose()
             patience = patience or BusyWait(self.path, self._settings.lock_timeout)

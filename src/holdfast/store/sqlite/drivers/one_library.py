@@ -260,10 +260,10 @@ def lose(file: Identity, reason: str) -> None:
 
 
 def is_locked_by_nobody(file: Identity) -> bool:
-    """Whether a file that SQLite has just called locked is not, as far as the system knows.
+    """Whether a file that SQLite calls locked is not at this moment, as far as the system knows.
 
     In a forked child it may believe in a transaction that a thread of the parent was in. Elsewhere
-    this is not asked; and here it may be by chance, if others have just ended theirs.
+    the answer is always no.
     """
     use = _uses.get(file)
     return use is not None and use.inherited and presence.is_being_written(file) is False
