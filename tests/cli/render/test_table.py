@@ -41,6 +41,13 @@ def test_a_narrow_terminal_gets_fewer_columns() -> None:
     assert "3 min ago" not in terminal(TABLE, 99)
 
 
+def test_a_text_that_would_be_cut_to_a_letter_is_left_out() -> None:
+    table = Table([Column("id", whole=True), Column("why", cut=True)], [["a" * 20, "no room"]])
+    assert terminal(table, 29).split() == ["id", "why", "a" * 20, "no", "room"]
+    assert terminal(table, 28).split() == ["id", "why", "a" * 20, "no", "ro…"]
+    assert terminal(table, 27).split() == ["id", "a" * 20]
+
+
 def test_nothing_stored_is_obeyed() -> None:
     hostile = "[red]x[/red] \x1b[2J\x07 :boom:\nnext\ttab \u202e"
     table = Table([Column("detail")], [[hostile]])

@@ -78,7 +78,8 @@ def _say_it_starts(number: int, frame: FrameType | None) -> None:
 @click.option(
     "--retention",
     metavar="KIND=TIME,…",
-    help="How long records are kept: tasks=30d,logs=7d,stats=7d,worker_states=7d,dead=never.",
+    help="How long records are kept; default "
+    "tasks=30d,logs=30d,stats=7d,worker_states=7d,dead=never.",
 )
 @click.option(
     "--listen-url",

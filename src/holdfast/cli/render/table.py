@@ -89,7 +89,10 @@ def drawn(table: Table, width: int) -> RichTable:
     ]
     needs = [min(need, c.most or need) for need, c in zip(needs, columns, strict=True)]
     taken = sum(n + len(_GAP) for n, c in zip(needs, columns, strict=True) if not c.cut)
-    for column, need in zip(columns, needs, strict=True):
+    # A letter or two of a text tell nothing, and the other columns need the room.
+    shown = [p for p, c in enumerate(columns) if not c.cut or width - taken >= _LEAST // 2]
+    for place in shown:
+        column, need = columns[place], needs[place]
         found.add_column(
             column.name,
             justify="right" if column.right else "left",
@@ -100,7 +103,7 @@ def drawn(table: Table, width: int) -> RichTable:
             overflow="ellipsis" if column.cut else "fold",
         )
     for cells in rows:
-        found.add_row(*cells)
+        found.add_row(*(cells[place] for place in shown))
     return found
 
 

@@ -41,7 +41,7 @@ _COLUMNS: Final = (
     Column("name", most=24),
     Column("queue", room=100),
     Column("attempt", right=True, room=140),
-    Column("submitted", whole=True),
+    Column("submitted", whole=True, room=60),
     Column("ended", whole=True, room=140),
     Column("detail", cut=True),
 )
@@ -52,7 +52,7 @@ _DEAD: Final = (
     Column("queue", room=100),
     Column("attempt", right=True, room=140),
     Column("submitted", whole=True, room=140),
-    Column("ended", whole=True),
+    Column("ended", whole=True, room=60),
     Column("reason", cut=True),
 )
 

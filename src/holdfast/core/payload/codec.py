@@ -137,10 +137,11 @@ def _refuse(unsound: Unsound, root: str) -> NoReturn:
 
 
 def _too_large(what: str, limit: int, size: int | None = None) -> NoReturn:
-    how = f"take {size:,} bytes" if size is not None else "are too large"
+    are, take = ("are", "take") if what.endswith("s") else ("is", "takes")
+    how = f"{take} {size:,} bytes" if size is not None else f"{are} too large"
     raise PayloadError(
         f"{what} {how}, over the limit of {limit:,} bytes: store the data elsewhere and send "
-        "a reference, or raise the limit",
+        "a reference, or raise max_payload",
         problem="too_large",
     )
 
