@@ -143,6 +143,22 @@ def test_an_answer_that_nobody_reads_or_that_finds_no_room(tmp_path: Path) -> No
             assert said.stderr or code == 141
 
 
+@pytest.mark.parametrize("command", [("tasks", "list"), ("worker", "shop:app")], ids=" ".join)
+def test_a_directory_that_is_gone(tmp_path: Path, command: tuple[str, ...]) -> None:
+    program = 'mkdir gone; cd gone; rmdir ../gone; exec "$@"'
+    said = subprocess.run(
+        ["sh", "-c", program, "sh", sys.executable, "-m", "holdfast", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert said.returncode == 2
+    assert "the working directory cannot be used (No such file or directory)" in said.stderr
+    assert "Traceback" not in said.stderr
+
+
 def at_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
     """What a command writes to a terminal of this width."""
     ours, theirs = pty.openpty()

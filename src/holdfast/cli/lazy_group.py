@@ -7,6 +7,7 @@ read from the command; a test holds the two together.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import click
 INTERRUPTED: Final = 130
 READER_GONE: Final = 141
 """As a shell reports a program that SIGINT, or SIGPIPE, has ended."""
+_UNWRITTEN: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,14 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            # Databases and modules are looked for here.
+            os.getcwd()  # noqa: PTH109
+        except OSError as error:
+            raise click.UsageError(
+                f"the working directory cannot be used ({error.strerror}): change to another, or "
+                "to this one anew if it was replaced"
+            ) from None
+        try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
@@ -61,7 +71,7 @@ class LazyGroup(click.Group):
             ctx.exit(READER_GONE)
         except OSError as error:
             what = "the operating system refuses"
-            if error.filename is None:
+            if error.errno in _UNWRITTEN:
                 what = "what was asked for may be done, but the answer cannot be written"
             raise click.ClickException(f"{what}: {error}") from None
 
