@@ -22,8 +22,9 @@ from holdfast.runtime.supervisor.duties.dropper import Dropper
 from holdfast.runtime.supervisor.duties.janitor import Janitor
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.open import open_store
+from holdfast.store.verbs import inspect
 from tests.support.deadline import passed, until
-from tests.support.hostile_rows import always, corpus, open_rows
+from tests.support.hostile_rows import Database, always, corpus, open_rows
 from tests.support.site import Engine, Site, ended
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess
@@ -54,6 +55,65 @@ def test_a_sample_of_hostile_rows_stops_nobody(fresh_site: MakeSite) -> None:
 @pytest.mark.slow
 def test_no_hostile_row_stops_anybody(fresh_site: MakeSite) -> None:
     _besieged(fresh_site(PROGRAM), None)
+
+
+def test_more_hostile_rows_than_a_batch_holds_keep_nobody_waiting(fresh_site: MakeSite) -> None:
+    """Ended rows that have a time to expire, waiting ones that are due, and rows at the head of the
+    queue that the store refuses to have changed: more of each than anybody takes at once."""
+    site = fresh_site(PROGRAM)
+    good = site.send("good", 1)
+    with closing(open_rows(site.url)) as hostile:
+        is_sqlite = site.url.startswith("sqlite")
+        long_ago = "1000000" if is_sqlite else "timestamptz '1990-01-01'"
+        no, never = ("0", "1") if is_sqlite else ("false", "timestamptz '1990-01-01'")
+        _multiply(
+            hostile,
+            600,
+            status="'COMPLETED'",
+            ready=no,
+            result="'1'",
+            finished_at=long_ago,
+            expire_at=long_ago,
+        )
+        _multiply(hostile, 600, status="'WAITING'", ready=no, due_at=long_ago)
+        _multiply(hostile, 1, status="'nonsense'", ready=no)
+        _multiply(hostile, 1_500, priority="1", finished_at=never)
+        _multiply(hostile, 300, status="'SCHEDULED'", ready=no, due_at=long_ago, finished_at=never)
+        if not is_sqlite:
+            hostile.execute(
+                "ALTER TABLE holdfast_tasks ADD CHECK ((finished_at IS NULL) = (status IN "
+                "('PENDING', 'SCHEDULED', 'WAITING', 'CLAIMED', 'RUNNING', 'nonsense'))) NOT VALID"
+            )
+    worker = site.worker("-c", "1").ready()
+    expiring = site.options(queue="elsewhere", good_for=0.5).send("good", 2)
+    delayed = site.options(delay=0.5).send("good", 3)
+
+    assert ended(good, 15.0) is TaskStatus.COMPLETED, worker.said[-5000:]
+    assert ended(delayed, 15.0) is TaskStatus.COMPLETED, worker.said[-5000:]
+    assert ended(expiring, 15.0) is TaskStatus.EXPIRED, worker.said[-5000:]
+    site.run(inspect.counts)
+    assert worker.stop() == 0
+    assert "INVALID_ROW" in worker.said
+    assert worker.said.count("\n") < 600
+    assert "Traceback" not in worker.said, worker.said[-8000:]
+    _look(site)
+
+
+def _multiply(hostile: Database, number: int, **columns: str) -> None:
+    """So many rows like the first one, but with these expressions in these columns."""
+    names = [name for name in hostile.columns("tasks") if name not in ("seq", "id")]
+    values = ", ".join(columns.get(name, name) for name in names)
+    numbers = f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {number})"
+    id = "gen_random_uuid()"
+    if "seq" in hostile.columns("tasks"):
+        id = (
+            "lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-7000-8000-' || "
+            "hex(randomblob(6)))"
+        )
+    hostile.execute(
+        f"{numbers} INSERT INTO holdfast_tasks (id, {', '.join(names)}) SELECT {id}, {values} "
+        "FROM n, (SELECT * FROM holdfast_tasks ORDER BY created_at LIMIT 1) AS first"
+    )
 
 
 @pytest.mark.slow

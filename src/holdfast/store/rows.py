@@ -182,6 +182,8 @@ def claimed(row: Row, token: bytes, is_utf8: bool = True) -> ClaimedTask:
 
 _CLAIM: Final = tuple(field for field in ClaimedTask.__struct_fields__ if field != "token")
 _TASK: Final = tuple(field.name for field in fields(TaskRecord))
+CREATED_AT: Final = _TASK.index("created_at")
+"""Where a raw row of a task has the time at which it was stored."""
 _ATTEMPT: Final = tuple(field.name for field in fields(AttemptRecord))
 _WORKER: Final = tuple(field.name for field in fields(WorkerRecord))
 _QUEUE: Final = tuple(field.name for field in fields(QueueRecord))

@@ -10,12 +10,25 @@
 -- says `status`, not `ready`: the partial index on `ready` would be read from end to end for each.)
 -- What is too long to be handed out is answered empty, which nothing that was sent is; the caller
 -- ends such a task. (Its length is known without reading it.)
+-- A careful claim passes over rows that break the constraints of the table, which would have the
+-- whole claim refused.
 -- A task that was sent by name, without its definition, is given the rules of whoever claims it.
 -- Differs from SQLite: row locks, and the lease row is written by the same statement.
 WITH picked AS MATERIALIZED (
     SELECT locked.id
     FROM (
-        SELECT task.id, task.task_name, task.version, task.good_until, task.attempt
+        SELECT
+            task.id, task.task_name, task.version, task.good_until, task.attempt,
+            CASE
+                WHEN :careful::boolean THEN task.claim_token IS NULL AND task.due_at IS NULL
+                    AND task.finished_at IS NULL AND task.error_code IS NULL
+                    AND length(task.task_name) BETWEEN 1 AND 255
+                    AND length(task.queue_name) BETWEEN 1 AND 100
+                    AND isfinite(task.enqueued_at) AND isfinite(task.created_at)
+                    AND coalesce(octet_length(task.task_options), 0) <= 10000000
+                    AND coalesce(octet_length(task.trace_context), 0) <= 10000000
+                ELSE true
+            END AS sound
         FROM holdfast_tasks AS task
         WHERE task.queue_name = :queue_name
             AND task.ready
@@ -35,6 +48,7 @@ WITH picked AS MATERIALIZED (
     WHERE examined.task_name || '@' || examined.version = ANY (:known::text[])
         AND (examined.good_until IS NULL OR examined.good_until > :now)
         AND examined.attempt <= :most_starts::int
+        AND examined.sound
         AND examined.id <> ALL (:aside::uuid[])
         AND NOT EXISTS (
             SELECT FROM holdfast_queues AS queue

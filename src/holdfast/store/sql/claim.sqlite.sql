@@ -5,13 +5,25 @@
 -- is fetched has to wait for the interpreter's lock. (None do if the UPDATE, the last change, found
 -- none: the token was used before.) As bytes: in a text, one value that is not UTF-8 would make
 -- the library refuse all. What is too long to be handed out is emptied, because a row that is
--- written here is written whole. At most 1,000 entries are examined.
+-- written here is written whole. At most 1,000 entries are examined. A careful claim passes over
+-- rows that break the constraints of the table, which would have the whole claim refused.
 INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)
 SELECT :token, :worker_id, :now + :lease_us, json_group_array(seq)
 FROM (
     SELECT seq
     FROM (
-        SELECT seq, task_name, version, good_until, attempt
+        SELECT
+            seq, task_name, version, good_until, attempt,
+            iif(:careful, status = 'PENDING' AND claim_token IS NULL AND due_at IS NULL
+                AND finished_at IS NULL AND error_code IS NULL
+                AND priority BETWEEN 1 AND 100
+                AND length(id) = 36 AND id NOT GLOB '*[^0-9a-f-]*'
+                AND length(task_name) BETWEEN 1 AND 255 AND length(queue_name) BETWEEN 1 AND 100
+                AND attempt BETWEEN 0 AND 2147483647 AND retry_count BETWEEN 0 AND 2147483647
+                AND crash_count BETWEEN 0 AND 2147483647 AND max_retries BETWEEN 0 AND 2147483647
+                AND enqueued_at < 253402300800000000 AND created_at < 253402300800000000
+                AND ifnull(length(task_options), 0) <= 10000000
+                AND ifnull(length(trace_context), 0) <= 10000000, 1) AS sound
         FROM holdfast_tasks
         WHERE queue_name = :queue_name
             AND ready
@@ -22,6 +34,7 @@ FROM (
     WHERE task_name || '@' || version IN (SELECT value FROM json_each(:known))
         AND (good_until IS NULL OR good_until > :now)
         AND attempt <= :most_starts
+        AND sound
         AND seq NOT IN (SELECT value FROM json_each(:aside))
         AND NOT EXISTS (
             SELECT 1 FROM holdfast_queues AS queue

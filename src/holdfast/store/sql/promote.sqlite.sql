@@ -1,12 +1,24 @@
 -- promote: SCHEDULED → PENDING when its time has come. Position in the queue is kept.
+-- A row of another status is met as well, and loses a time that it cannot have: such rows would
+-- fill the batch for ever. A careful one passes over rows that break the constraints of the table.
 -- Differs from PostgreSQL: the writer is alone, nothing is skipped.
 UPDATE holdfast_tasks
-SET status = 'PENDING', ready = 1, due_at = NULL, updated_at = :now
+SET status = iif(status = 'SCHEDULED', 'PENDING', status),
+    ready = iif(status = 'SCHEDULED', 1, ready), due_at = NULL, updated_at = :now
 WHERE seq IN (
         SELECT seq FROM holdfast_tasks
         WHERE due_at <= :now AND seq NOT IN (SELECT value FROM json_each(:aside))
+            AND iif(:careful, status = 'SCHEDULED' AND claim_token IS NULL
+                AND finished_at IS NULL AND error_code IS NULL
+                AND priority BETWEEN 1 AND 100
+                AND length(id) = 36 AND id NOT GLOB '*[^0-9a-f-]*'
+                AND length(task_name) BETWEEN 1 AND 255 AND length(queue_name) BETWEEN 1 AND 100
+                AND attempt BETWEEN 0 AND 2147483647 AND retry_count BETWEEN 0 AND 2147483647
+                AND crash_count BETWEEN 0 AND 2147483647 AND max_retries BETWEEN 0 AND 2147483647
+                AND enqueued_at < 253402300800000000 AND created_at < 253402300800000000
+                AND ifnull(length(task_options), 0) <= 10000000
+                AND ifnull(length(trace_context), 0) <= 10000000, 1)
         ORDER BY due_at
         LIMIT :batch
     )
-    AND status = 'SCHEDULED'
-RETURNING id, queue_name;
+RETURNING id, queue_name, status;

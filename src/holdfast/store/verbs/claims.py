@@ -119,6 +119,7 @@ def claim(
     policies: Mapping[str, Rules] = _NO_POLICIES,
     child: Child | None = None,
     aside: Sequence[Key] = (),
+    careful: bool = False,
 ) -> Steps[Claimed]:
     """Take up to `wanted` tasks of one queue, in its order, from `after` on.
 
@@ -130,10 +131,11 @@ def claim(
     task's `attempt` is what it was before, as with any claim.)
 
     Rows that cannot be read are claimed as well, and named: the caller ends them (`refuse`).
-    Those in `aside`, which cannot even be written, are passed over.
+    Those in `aside`, which cannot even be written, are passed over; by a `careful` claim, all that
+    break the constraints of the table.
     """
     request = Request(
-        token, worker_id, queue, known, wanted, lease_us, after, policies, child, aside
+        token, worker_id, queue, known, wanted, lease_us, after, policies, child, aside, careful
     )
     return _claimed(request, (yield _claim(request)))
 
@@ -151,6 +153,7 @@ class Request(NamedTuple):
     policies: Mapping[str, Rules] = _NO_POLICIES
     child: Child | None = None
     aside: Sequence[Key] = ()
+    careful: bool = False
 
 
 def _claim(request: Request) -> Statement:
@@ -165,6 +168,7 @@ def _claim(request: Request) -> Statement:
             "lease_us": request.lease_us,
             "by_name": BY_NAME,
             "aside": Keys(request.aside),
+            "careful": request.careful,
             "most_starts": rows.MOST_STARTS,
             "longest": rows.LONGEST_PAYLOAD,
             "policies": dict(request.policies),

@@ -76,7 +76,9 @@ def connect(submissions: Sequence[Submission]) -> Steps[None]:
             [(parent, child, on) for child, edges in graph.items() for parent, on in edges.items()],
         ),
     )
-    ended = [Ended(rows.uuid(row[0]), TaskStatus(row[1])) for row in locked]
+    ended = [
+        Ended(rows.uuid(row[0]), TaskStatus(row[1])) for row in locked if rows.is_status(row[1])
+    ]
     yield from resolve([parent for parent in ended if parent.status.is_terminal])
 
 

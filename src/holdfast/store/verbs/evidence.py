@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
+from holdfast.core.errors import UnreadableRow
+from holdfast.core.identity import as_text
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import (
@@ -197,7 +199,12 @@ class Output(NamedTuple):
 def read_output(task_id: bytes) -> Steps[Output | None]:
     """The output of a task; None if there is no such task."""
     found = yield Statement("read_output", {"id": task_id})
-    return Output(TaskStatus(found[0][0]), *found[0][1:]) if found else None
+    if not found:
+        return None
+    status, attempt, text = found[0]
+    if not rows.is_status(status):
+        raise UnreadableRow("holdfast_tasks", as_text(task_id), "status", "is none of a task")
+    return Output(TaskStatus(status), attempt, text)
 
 
 class PrunedLogs(NamedTuple):

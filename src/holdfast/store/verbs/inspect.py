@@ -248,7 +248,7 @@ def counts(queue: str | None = None, *, cap: int = SCAN) -> Steps[Counts]:
     for name, number in found:
         if name in _COUNTED_BY:
             more |= _COUNTED_BY[name] if number >= cap else set()
-        elif number:
+        elif number and rows.is_status(name):
             # By two ways: each finds some of them, and neither finds one that is not there.
             numbers[TaskStatus(name)] = max(number, numbers.get(TaskStatus(name), 0))
     if numbers.get(TaskStatus.PENDING, 0) >= cap:

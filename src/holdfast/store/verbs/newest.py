@@ -19,7 +19,7 @@ from holdfast.core.errors import TaskNotFound, UnreadableRow
 from holdfast.core.payload.codec import to_json
 from holdfast.core.records import TaskFilter
 from holdfast.store import rows
-from holdfast.store.op import At, Statement, Steps, Texts, reads
+from holdfast.store.op import At, Statement, Steps, Texts, Uuids, reads
 from holdfast.store.verbs.inspect import (
     MAX_PAGE,
     SCAN,
@@ -134,10 +134,11 @@ def _beginning(before: bytes | None) -> Steps[tuple[Stream, Stream]]:
     if not is_own(before):
         key = key_of(before, 0)
         return Stream(key), Stream(_own_before(key.ms * 1000))
-    found = yield from tasks_by_id([before])
-    if before not in found:
+    # Of a row that cannot be read, its place still can.
+    found = yield Statement("tasks_by_id", {"ids": Uuids([before])})
+    if not found:
         raise TaskNotFound(before)
-    key = key_of(before, found[before].created_at)
+    key = key_of(before, found[0][rows.CREATED_AT])
     return Stream(_made_before(key.ms + 1)), Stream(key)
 
 

@@ -60,7 +60,8 @@ def resubmit(
     # Each round resubmits what can run. What can only run with that is looked at again.
     while batch:
         family = yield Statement("family", {"ids": Uuids(sorted(batch))})
-        locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(map(_id, family)))})
+        found = yield Statement("lock_tasks", {"ids": Uuids(sorted(map(_id, family)))})
+        locked = [row for row in found if rows.is_status(row[1])]
         eligible = [
             row for row in locked if _id(row) in batch and TaskStatus(row[1]) in _RESUBMITTABLE
         ]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from holdfast.core.records import HEAD, Position
+from holdfast.core.status import TaskStatus
 from holdfast.core.text import one_line
 from holdfast.store import rows
 from holdfast.store.op import (
@@ -41,13 +42,17 @@ class Due(NamedTuple):
 
 
 @writes
-def promote(batch: int = BATCH, *, aside: Sequence[Key] = ()) -> Steps[list[bytes]]:
+def promote(
+    batch: int = BATCH, *, aside: Sequence[Key] = (), careful: bool = False
+) -> Steps[list[bytes]]:
     """SCHEDULED → PENDING for tasks whose time has come; fewer than `batch`: all of them.
 
-    Rows in `aside`, which the store refuses to have written, are passed over.
+    Among those that are answered are rows that only lost a time they cannot have. Rows in `aside`,
+    which the store refuses to have written, are passed over; if it is `careful`, all that break
+    the constraints of the table.
     """
-    found = yield Statement("promote", {"batch": batch, "aside": Keys(aside)})
-    yield from _ready(found)
+    found = yield Statement("promote", {"batch": batch, "aside": Keys(aside), "careful": careful})
+    yield from _ready([row for row in found if row[2] == TaskStatus.PENDING])
     return list(rows.uuids(found))
 
 
@@ -80,17 +85,21 @@ def _ready(found: Rows) -> Steps[None]:
 
 
 @reads
-def next_due(aside: Sequence[Key] = ()) -> Steps[Due]:
+def next_due(aside: Sequence[Key] = (), *, careful: bool = False) -> Steps[Due]:
     """When to promote next: a timer to the next task, not a poll."""
-    found = yield Statement("next_due", {"aside": Keys(aside)})
+    found = yield Statement("next_due", {"aside": Keys(aside), "careful": careful})
     return Due(*found[0])
 
 
 @writes
-def expire(batch: int = BATCH, *, aside: Sequence[Key] = ()) -> Steps[list[bytes]]:
+def expire(
+    batch: int = BATCH, *, aside: Sequence[Key] = (), careful: bool = False
+) -> Steps[list[bytes]]:
     """WAITING, SCHEDULED, PENDING → EXPIRED where `good_until` has passed.
 
-    Rows in `aside`, which the store refuses to have written, are passed over.
+    Among those that are answered are rows that only lost a time they cannot have. Rows in `aside`,
+    which the store refuses to have written, are passed over; if it is `careful`, all that break
+    the constraints of the table.
     """
     found = yield Statement(
         "expire",
@@ -99,9 +108,10 @@ def expire(batch: int = BATCH, *, aside: Sequence[Key] = ()) -> Steps[list[bytes
             "error": EXPIRED.error,
             "reason": EXPIRED.reason,
             "aside": Keys(aside),
+            "careful": careful,
         },
     )
-    yield from _ended(found)
+    yield from _ended([row for row in found if row[1] == TaskStatus.EXPIRED])
     return list(rows.uuids(found))
 
 

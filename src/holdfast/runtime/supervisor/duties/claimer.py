@@ -28,6 +28,7 @@ from holdfast.core.cursor import PATIENCE
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.outcome import NotBegun
 from holdfast.core.records import ClaimedTask, Position, Refused
+from holdfast.core.text import one_line
 from holdfast.runtime.options import MAX_BATCH
 from holdfast.runtime.supervisor.duties.refuser import Refuser
 from holdfast.runtime.supervisor.outage import Outage
@@ -228,6 +229,7 @@ class Claimer:
                 source.policies,
                 self._as_known(plan.child),
                 self._aside.keys,
+                source.is_careful,
             )
             return
 
@@ -283,9 +285,13 @@ class Claimer:
 
     def _one_by_one(self, plan: _Plan, error: RowRefused) -> None:
         """The store has refused a turn: some row that it would write breaks a constraint."""
-        log.warning("a claim or a start was refused, and is made one by one: %s", error)
+        log.warning(
+            "a claim or a start was refused, and is made one by one: %s", one_line(str(error), 300)
+        )
         try:
             self._refuser.start(plan.begins)
+            if plan.source is not None:
+                plan.source.is_careful = True
             claimed = () if plan.request is None else self._refuser.claim(plan.request)
         except StoreUnavailable as away:
             self._failed(_Plan([a for a in plan.begins if not a.started]), [], away)

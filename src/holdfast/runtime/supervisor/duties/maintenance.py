@@ -44,6 +44,8 @@ _LONGEST_REST = 60.0
 """Seconds for which what has failed again and again is left alone."""
 _ONE_BY_ONE = 200
 """Rows that are tried one by one before the next look at a batch."""
+_MOST_REFUSED = 50
+"""Rows that are found one by one; of more, all that break a constraint are passed over."""
 Verb: TypeAlias = "Callable[..., Op[list[bytes]]]"
 First: TypeAlias = "Callable[[Sequence[Key]], Op[Key | None]]"
 
@@ -77,6 +79,8 @@ class Maintenance:
         self._aside = aside if aside is not None else RefusedRows()
         self._failed: dict[str, tuple[int, float]] = {}
         """How often each part has failed in a row, and when it is tried again."""
+        self._careful: set[str] = set()
+        """What was refused for more rows than can be found one by one."""
         self._put_off: dict[bytes, float] = {}
         """Leases that could not be recovered as a whole, and until when others come first."""
 
@@ -132,7 +136,7 @@ class Maintenance:
         return inf
 
     def _promote(self) -> float:
-        due = self._store.run(timing.next_due(self._aside.keys))
+        due = self._store.run(timing.next_due(self._aside.keys, careful="promote" in self._careful))
         self._told_time(due.now)
         if due.at is None:
             return self._options.poll
@@ -143,7 +147,7 @@ class Maintenance:
             if found:
                 self._promoted()
             if found < timing.BATCH:
-                # Due and not met: somebody holds it, or its status does not go with its time.
+                # Due and not met: somebody holds it.
                 return 0.0 if found else _LOOK_AGAIN * 4
 
     def _expire(self) -> float:
@@ -165,13 +169,14 @@ class Maintenance:
         """
         aside = self._aside
         try:
-            return len(self._store.attempt(lambda: verb(aside=aside.keys)))
+            careful = doing in self._careful
+            return len(self._store.attempt(lambda: verb(aside=aside.keys, careful=careful)))
         except RowRefused:
             pass
         except StoreUnavailable as error:
             if not error.locked:
                 raise
-        met = 0
+        met = refused = 0
         held: list[Key] = []
         for _ in range(_ONE_BY_ONE):
             passed_over = [*aside.keys, *held]
@@ -184,14 +189,17 @@ class Maintenance:
                 )
                 met += len(done)
                 if not done:
-                    # Its status does not go with its time: others come behind it.
+                    # Somebody else met it: others come behind it.
                     held.append(key)
             except RowRefused as error:
                 aside.add(key, error, doing)
+                refused += 1
             except StoreUnavailable as error:
                 if not error.locked:
                     raise
                 held.append(key)
+        if refused > _MOST_REFUSED:
+            self._careful.add(doing)
         return met
 
     def _recover(self) -> float:

@@ -39,6 +39,8 @@ class QueueSource:
         """The one task of this source, if it has a limit of its own."""
         self.is_deep = False
         """Whether the last claim found as much as it wanted, so that there is likely more."""
+        self.is_careful = False
+        """Whether a claim was refused for a row that breaks the constraints of the table."""
         self._apart_until = 0.0
         self._has_loners = any(Policy.decode(task.task_options).is_alone for task in tasks)
         self._cursor = Cursor()

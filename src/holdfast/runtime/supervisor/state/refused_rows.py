@@ -8,7 +8,8 @@ It stays in the store as it is, for an operator to correct or delete.
 Whether it was corrected, or the trigger was, nobody tells us. So it is tried again after half a
 minute, and then ever less often: one that is still refused costs its batch one more round.
 
-The number is bounded: past it the oldest is forgotten, and found again when it is met.
+The number is bounded: past it the oldest is forgotten, and found again when it is met. Each is
+named once, and not more than a bounded number of them.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class RefusedRows:
         self._entries: dict[Key, _Entry] = {}
         self._snapshot: Sequence[Key] = ()
         self._outdated_at = inf
+        self._said: set[Key] = set()
 
     @property
     def keys(self) -> Sequence[Key]:
@@ -59,6 +61,10 @@ class RefusedRows:
     def add(self, key: Key, error: Exception, doing: str) -> None:
         """Pass a row over for a while."""
         with self._lock:
+            is_said = key in self._said or len(self._said) > MOST
+            if not is_said:
+                self._said.add(key)
+            was_last = not is_said and len(self._said) > MOST
             known = self._entries.pop(key, None)
             tries = 0 if known is None else known.tries + 1
             pause = growing(FIRST_S, tries, LONGEST_S)
@@ -66,7 +72,13 @@ class RefusedRows:
             if len(self._entries) > MOST:
                 del self._entries[next(iter(self._entries))]
             self._look()
-        if known is None:
+        if was_last:
+            log.error(
+                "INVALID_ROW: more than %d task rows were set aside; no further ones are named "
+                "here (`holdfast tasks list` shows them)",
+                MOST,
+            )
+        elif not is_said:
             log.error(
                 "INVALID_ROW: task row %s is set aside, because the store refuses to %s it: %s; "
                 "correct or delete it (`holdfast tasks delete --unreadable %s`)",
