@@ -285,3 +285,42 @@ def test_what_went_back_is_looked_for(undo: ExitStack) -> None:
         claimer._poll_at = now + 60
         assert claimer._plan() is not None
     assert not hands.ledger.came_back
+
+
+REFUSED_BACK = """
+    CREATE TRIGGER guard BEFORE UPDATE ON holdfast_tasks WHEN NEW.status = 'PENDING'
+    BEGIN SELECT RAISE(ABORT, 'not this one'); END
+"""
+
+
+@pytest.mark.parametrize("lab", [StoreKind.SQLITE_FILE], indirect=True)
+def test_a_task_that_cannot_be_given_back_keeps_its_lease_until_that_has_run_out(
+    lab: Lab, undo: ExitStack
+) -> None:
+    """Without a lease nobody would come back to it before the next audit."""
+    bench = Bench(lab, undo, "thread")
+    task = lab.claimed()
+    bench.ledger.claimed([task])
+    lab.sql(REFUSED_BACK)
+
+    bench.claimer.release([task])
+
+    assert not bench.ledger.tokens
+    assert task.token not in bench.ledger.spent
+
+
+@pytest.mark.parametrize("lab", [StoreKind.SQLITE_FILE], indirect=True)
+def test_a_claim_without_an_answer_that_cannot_be_given_back_keeps_its_lease(
+    lab: Lab, undo: ExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench(lab, undo, "thread")
+    task = lab.claimed()
+    bench.ledger.claimed([task])
+    lab.sql(REFUSED_BACK)
+
+    bench.claimer._unknown_commits.of_tasks([task])
+    assert bench.claimer._unknown_commits.settle()
+
+    assert "cannot be given back" in caplog.text
+    assert not bench.ledger.tokens
+    assert task.token not in bench.ledger.spent

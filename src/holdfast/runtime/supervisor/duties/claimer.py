@@ -432,5 +432,8 @@ class Claimer:
                     self.release([task])
                 return
             self._aside.add(tasks[0].key, error, "release")
+            with self._ledger.lock:
+                self._ledger.give_up(tasks)
+            return
         with self._ledger.lock:
             self._ledger.forget(tasks)

@@ -85,13 +85,17 @@ class UnknownCommits:
                 # Something that one of them has to write, further away.
                 held = keys
             except RowRefused as error:
-                # What cannot be given back stays until its lease has run out.
                 log.error(
                     "tasks that this worker does not run cannot be given back: the store refuses "
                     "to have them written (%s); they stay claimed until their lease has run out",
                     one_line(str(error)),
                 )
-                held = ()
+                self._open.pop()
+                self._aside.settled(one)
+                with self._ledger.lock:
+                    self._ledger.give_up(one.tasks or ())
+                    self._ledger.held_back = self._held_back()
+                continue
             self._outage.over()
             self._open.pop()
             self._settled(one, held)
@@ -109,8 +113,11 @@ class UnknownCommits:
             self._aside.settled(one)
         with self._ledger.lock:
             self._ledger.forget(given_back)
-            self._ledger.held_back = sum(len(other.tasks or ()) for other in self._aside)
+            self._ledger.held_back = self._held_back()
         self._ledger.held_rows.free("task", (task.id for task in given_back))
         for task in one.tasks or ():
             label = f"the row of {named(task)}, which is to go back,"
             self._ledger.held_rows.held("task", task.id, label)
+
+    def _held_back(self) -> int:
+        return sum(len(other.tasks or ()) for other in self._aside)
