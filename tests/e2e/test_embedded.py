@@ -98,6 +98,29 @@ def test_beside_a_web_application(site: Site) -> None:
     assert site.send("who").status() is TaskStatus.PENDING
 
 
+def test_a_worker_that_gets_no_thread_leaves_nothing_running(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "holdfast-janitor":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(OSError, match="no thread for the worker's janitor"):
+        site.app.worker(concurrency=1, target=f"{CONTROL}:app").run()
+    mine = {f"holdfast-{name}" for name in ("message_loop", "claimer", "finisher", "maintenance")}
+    until(lambda: not mine & {thread.name for thread in threading.enumerate()})
+    children = Path(f"/proc/{os.getpid()}/task/{threading.get_native_id()}/children")
+    until(lambda: not _templates(children.read_text().split()), what="the template to be gone")
+
+
+def _templates(pids: list[str]) -> list[str]:
+    return [pid for pid in pids if b"child.template" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
 def test_started_by_a_thread_that_ends(site: Site) -> None:
     # The kernel ends a process when the *thread* that made it does; that must not be ours.
     worker = site.app.worker(concurrency=1, lease=5, target=f"{CONTROL}:app")

@@ -12,6 +12,7 @@ worse than a worker that lives with a dead thread.
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 from collections.abc import Callable
@@ -41,6 +42,10 @@ class Duty(Protocol):
         ...
 
 
+class NoThread(OSError):
+    """The operating system gives this process no more threads."""
+
+
 class Loop:
     """The thread of one duty."""
 
@@ -55,7 +60,15 @@ class Loop:
         self._thread = threading.Thread(target=self._run, name=f"holdfast-{duty.name}", daemon=True)
 
     def start(self) -> None:
-        self._thread.start()
+        """Start the thread; `NoThread` if there can be no more of them."""
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise NoThread(
+                errno.EAGAIN,
+                f"no thread for the worker's {self._duty.name} ({error}): give it more memory or "
+                "threads (`ulimit -v`, `ulimit -u`, the limits of its container)",
+            ) from error
 
     def wake(self) -> None:
         """Call the duty's tick soon, whatever it had asked for."""
@@ -68,7 +81,8 @@ class Loop:
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the thread; whether it has ended."""
-        self._thread.join(timeout)
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def _run(self) -> None:

@@ -46,7 +46,7 @@ from holdfast.runtime.supervisor.duties.maintenance import Maintenance
 from holdfast.runtime.supervisor.duties.reporter import Reporter
 from holdfast.runtime.supervisor.duties.request_poller import RequestPoller
 from holdfast.runtime.supervisor.duties.time_limits import TimeLimits
-from holdfast.runtime.supervisor.duty import Duty, Loop
+from holdfast.runtime.supervisor.duty import Duty, Loop, NoThread
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.relay.server import RelayServer
 from holdfast.runtime.supervisor.shutdown import Shutdown
@@ -218,7 +218,11 @@ class Supervisor:
 
     def run(self) -> int:
         """Work until asked to stop; the exit code."""
-        self._begin()
+        try:
+            self._begin()
+        except NoThread:
+            self._end()
+            raise
         log.info(
             "worker %s is at work on %s: queues %s, %d task(s), %s",
             self.worker_id,
