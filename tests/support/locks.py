@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from typing import LiteralString
 from uuid import UUID
 
 import psycopg
@@ -34,7 +35,7 @@ def locked_rows(
 
 @contextmanager
 def locked_table(
-    lab: Lab, table: str, mode: str
+    lab: Lab, table: str, mode: LiteralString
 ) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
     """Hold a whole table of a PostgreSQL lab in this mode."""
     settings = lab.store.settings

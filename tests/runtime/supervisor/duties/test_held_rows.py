@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
 from time import monotonic
-from typing import Any, cast
+from typing import Any, LiteralString, cast
 
 import pytest
 
@@ -253,7 +253,7 @@ def test_the_log_names_who_has_locked_a_table(
     lab: Lab,
     store: PostgresStore,
     table: str,
-    mode: str,
+    mode: LiteralString,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
