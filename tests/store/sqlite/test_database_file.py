@@ -58,6 +58,22 @@ def test_a_users_own_database_is_joined(
     connection.close()
 
 
+def test_a_reader_that_keeps_the_file_from_wal_mode_is_told(
+    make_store: MakeStore, path: Path
+) -> None:
+    theirs = sqlite3.connect(path, isolation_level=None)
+    theirs.execute("CREATE TABLE mine (a)")
+    theirs.execute("BEGIN")
+    theirs.execute("SELECT * FROM mine").fetchall()
+    store = make_store(lock_timeout=0.1)
+
+    with pytest.raises(StoreUnavailable, match="could not be put into WAL mode"):
+        store.run(verbs.make())
+    theirs.execute("COMMIT")
+    store.run(verbs.make())
+    theirs.close()
+
+
 def test_a_missing_directory(make_store: MakeStore, tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match=r"directory .*/absent does not exist"):
         make_store(tmp_path / "absent" / "tasks.db").run(verbs.count())

@@ -226,7 +226,7 @@ class SqliteStore:
         timeout = self._settings.lock_timeout
         self._turns.enter(timeout)
         try:
-            patience = BusyWait(self.path, timeout)
+            patience = BusyWait(self.path, timeout, for_wal=True)
             while not self._is_open:
                 try:
                     self._adopt()

@@ -19,8 +19,9 @@ _LONGEST_PAUSE = 0.02
 class BusyWait:
     """Sleeps a little longer each time, and never twice the same, until a deadline."""
 
-    def __init__(self, path: str, timeout: float) -> None:
+    def __init__(self, path: str, timeout: float, *, for_wal: bool = False) -> None:
         self._path = path
+        self._for_wal = for_wal
         self._timeout = timeout
         self._deadline = monotonic() + timeout
         self._pause = _FIRST_PAUSE
@@ -33,6 +34,12 @@ class BusyWait:
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
 
     def _ended(self) -> StoreUnavailable:
+        if self._for_wal:
+            return StoreUnavailable(
+                f"{self._path} could not be put into WAL mode for {self._timeout:g} s, because a "
+                "connection of this or another process is in a transaction, perhaps only reading: "
+                "end that, then repeat the call (once it is in this mode, readers keep nobody)"
+            )
         if lock_holder.is_this_process(self._path):
             return StoreUnavailable(
                 f"this process itself is in a write transaction on {self._path}, on another "
