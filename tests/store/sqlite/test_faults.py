@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import copy
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -105,3 +107,12 @@ def test_tables_that_are_missing_are_told_with_a_remedy(path: Path) -> None:
 
     assert isinstance(fault, SchemaMismatch)
     assert "restart this process or run `holdfast db migrate`" in str(fault)
+
+
+def test_a_file_system_that_is_mounted_read_only_is_named(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda folder: SimpleNamespace(f_flag=os.ST_RDONLY))
+    assert faults.cannot_open(str(path)) == (
+        f"{path.parent} is mounted read-only: remount it, or keep the database elsewhere"
+    )

@@ -159,6 +159,8 @@ def cannot_open(path: str, text: str = "") -> str:
             return f"{folder} is not a directory, so {path} cannot be a file in it"
         if place.is_dir():
             return f"{path} is a directory: name a file in it"
+        if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
+            return f"{folder} is mounted read-only: remount it, or keep the database elsewhere"
         if not place.exists() and not os.access(folder, os.W_OK | os.X_OK):
             return (
                 f"{path} does not exist and cannot be created: this user (uid {_user()}) may not "
