@@ -11,22 +11,26 @@ import random
 import time
 from contextlib import closing
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
 
 from holdfast import TaskStatus
 from holdfast.cli.main import main
+from holdfast.core.identity import new_id
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.dropper import Dropper
 from holdfast.runtime.supervisor.duties.janitor import Janitor
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.open import open_store
 from holdfast.store.verbs import inspect
+from holdfast.store.verbs.submit import submit
 from tests.support.deadline import passed, until
 from tests.support.hostile_rows import Database, always, corpus, open_rows
 from tests.support.site import Engine, Site, ended
 from tests.support.sites import MakeSite
+from tests.support.verbs import step
 from tests.support.worker import WorkerProcess
 
 PROGRAM = "tests.faults.programs.plain"
@@ -97,6 +101,47 @@ def test_more_hostile_rows_than_a_batch_holds_keep_nobody_waiting(fresh_site: Ma
     assert worker.said.count("\n") < 600
     assert "Traceback" not in worker.said, worker.said[-8000:]
     _look(site)
+
+
+def test_a_parent_ends_whatever_stands_in_the_rows_of_its_children(fresh_site: MakeSite) -> None:
+    spoilt = ("finished_at = created_at", f"good_for_us = {2**63 - 1}", "error_code = 'X'")
+    site = fresh_site(PROGRAM)
+    workflow = new_id()
+    parent = step(workflow, task_name="good", queue_name="default", args="[1]")
+    good_child, odd_edge, *children = (
+        step(workflow, parent.id, task_name="good", queue_name="default", args="[2]")
+        for _ in range(2 + len(spoilt))
+    )
+    site.run(lambda: submit([parent, good_child, odd_edge, *children]))
+    bad = [str(UUID(bytes=child.id)) for child in children]
+    with closing(open_rows(site.url)) as hostile:
+        odd = str(UUID(bytes=odd_edge.id))
+        for id, change in zip(bad, spoilt, strict=True):
+            hostile.execute(f"UPDATE holdfast_tasks SET {change} WHERE id = '{id}'")
+        hostile.execute(
+            f"UPDATE holdfast_task_dependencies SET on_status = 'odd' WHERE child_id = '{odd}'"
+        )
+        if not site.url.startswith("sqlite"):
+            for check in (
+                "(finished_at IS NOT NULL) = (status IN ('COMPLETED', 'FAILED', 'CANCELLED'))",
+                "(error_code IS NOT NULL) = (status IN ('FAILED', 'CANCELLED'))",
+            ):
+                hostile.execute(f"ALTER TABLE holdfast_tasks ADD CHECK ({check}) NOT VALID")
+            hostile.execute(
+                "ALTER TABLE holdfast_task_dependencies "
+                "ADD CHECK (on_status IN ('success', 'failure', 'always')) NOT VALID"
+            )
+    worker = site.worker("-c", "1").ready()
+
+    def both() -> bool:
+        found = site.run(lambda: inspect.statuses([parent.id, good_child.id]))
+        return set(found.values()) == {TaskStatus.COMPLETED}
+
+    until(both, within=20.0, what=f"parent and child to complete:\n{worker.said[-3000:]}")
+    for id in bad:
+        assert f"INVALID_ROW: task {id}" in worker.said, worker.said[-3000:]
+    assert worker.stop() == 0
+    assert "Traceback" not in worker.said
 
 
 def _multiply(hostile: Database, number: int, **columns: str) -> None:

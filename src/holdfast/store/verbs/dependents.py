@@ -8,6 +8,7 @@ own transaction; tasks outside workflows have no edges and cost nothing here.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -35,6 +36,8 @@ from holdfast.store.verbs.store_endings import (
     UPSTREAM_SUCCEEDED,
     StoreEnding,
 )
+
+log = logging.getLogger("holdfast.store")
 
 _EDGE_COLUMNS = {"parent_id": Column.UUID, "child_id": Column.UUID, "on_status": Column.TEXT}
 
@@ -191,7 +194,7 @@ def count(deltas: dict[bytes, tuple[int, int]]) -> Steps[dict[bytes, Waiting]]:
     if not deltas:
         return {}
     # In the order of their ids: two parents ending at once must not deadlock.
-    yield Statement("lock_tasks", {"ids": Uuids(sorted(deltas))})
+    locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(deltas))})
     grouped: dict[tuple[int, int], list[bytes]] = defaultdict(list)
     for child, delta in deltas.items():
         grouped[delta].append(child)
@@ -204,6 +207,12 @@ def count(deltas: dict[bytes, tuple[int, int]]) -> Steps[dict[bytes, Waiting]]:
         for id, status, needed, open_ in found:
             if rows.is_status(status):
                 counted[rows.uuid(id)] = Waiting(TaskStatus(status), needed, open_)
+    for id in sorted(set(rows.uuids(locked)) - counted.keys()):
+        log.error(
+            "INVALID_ROW: task %s waits for others and cannot be written: it is not told that they "
+            "ended; correct or delete it (`holdfast tasks delete --unreadable KEY`)",
+            as_text(id),
+        )
     return counted
 
 
