@@ -67,7 +67,7 @@ def test_a_worker_whose_tasks_send_and_wait(
         until(lambda: count(OPEN) == 0)
         site.worker("-c", "6", "--lease", "5")
         until(all_ended, within=60)
-        assert count(LISTENS) == 1
+        until(lambda: count(LISTENS) == 1)
     site.close()
     postgres_server.drop_database(url)
     assert 2 <= most <= PROMISED

@@ -98,6 +98,7 @@ def test_beside_a_web_application(site: Site) -> None:
     assert site.send("who").status() is TaskStatus.PENDING
 
 
+@pytest.mark.slow
 def test_a_worker_that_gets_no_thread_leaves_nothing_running(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ def test_when_it_has_ended_nothing_is_left(site: Site) -> None:
     assert not any(map(alive, family))
 
 
+@pytest.mark.slow
 def test_a_template_that_does_not_listen_is_not_waited_for_for_ever(site: Site) -> None:
     worker = start(site)
     family = worker.descendants()
@@ -119,6 +120,7 @@ def test_a_second_signal_hurries(site: Site) -> None:
         assert only_attempt(handle).outcome is AttemptOutcome.INTERRUPTED
 
 
+@pytest.mark.slow
 def test_a_third_signal_does_not_wait(site: Site) -> None:
     worker = start(site, 60, "--kill-grace", "60")
     (handle,) = begin(site, "deaf")

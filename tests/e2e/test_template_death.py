@@ -47,7 +47,8 @@ def test_running_tasks_go_on_and_new_children_are_made(fresh_site: MakeSite) -> 
     follower = site.send("resubmits", "b")
     site.begun("b")
     site.ledger.open_gate("b")
-    assert follower.get(10) == 1
+    # Twice, if it was given to the child that was being killed.
+    assert follower.get(10) in (1, 2)
     assert site.ledger.lines("begun", "b")[0].pid != line.pid
     family = worker.descendants()
     assert worker.stop() == 0

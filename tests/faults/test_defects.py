@@ -232,6 +232,7 @@ def test_waiting_for_a_child_is_not_running(site: Site) -> None:
         assert outcomes <= {AttemptOutcome.COMPLETED, AttemptOutcome.INTERRUPTED}
 
 
+@pytest.mark.slow
 def test_a_stranger_recovers_what_it_does_not_know(fresh_site: MakeSite) -> None:
     site = fresh_site("tests.faults.programs.defects")
     worker = start(site)

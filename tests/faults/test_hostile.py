@@ -39,6 +39,7 @@ def lives(site: Site, worker: WorkerProcess) -> Iterator[None]:
     assert worker.process.poll() is None, worker.said
 
 
+@pytest.mark.slow
 def test_code_that_holds_the_interpreter_for_three_leases(site: Site) -> None:
     handle = site.send("at-the-gil", "gil", LEASE * 3)
     site.begun("gil")

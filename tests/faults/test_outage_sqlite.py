@@ -24,6 +24,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield site
 
 
+@pytest.mark.slow
 def test_a_full_disk(site: Site, tmp_path: Path) -> None:
     worker = site.worker("-c", "4", "--lease", str(LEASE)).ready()
     names = [f"n{number}" for number in range(4)]

@@ -52,6 +52,7 @@ def test_a_row_that_a_trigger_refuses_stops_nobody(
     assert worker.stop() == 0
 
 
+@pytest.mark.slow
 def test_a_run_whose_end_a_trigger_refuses_is_taken_up_again_when_its_lease_has_run_out(
     fresh_site: MakeSite, engine: Engine
 ) -> None:

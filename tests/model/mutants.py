@@ -44,7 +44,9 @@ MUTANTS = {
         "end", r"CASE WHEN final\.live THEN task\.unique_slot END", "task.unique_slot"
     ),
     "a completion keeps the unique slot": Mutant("complete", r"unique_slot = NULL,"),
-    "expired, and keeps the unique slot": Mutant("expire", r"unique_slot = NULL,"),
+    "expired, and keeps the unique slot": Mutant(
+        "expire", r"'TASK_EXPIRED', (\S+), NULL", r"'TASK_EXPIRED', \1, unique_slot"
+    ),
     "resubmitted without its unique slot": Mutant("resubmit", r"unique_slot = unique_key,"),
     "resubmitted with its old retries": Mutant("resubmit", r"retry_count = CASE WHEN [^\n]* END,"),
     "children counted twice": Mutant(

@@ -390,6 +390,7 @@ def test_a_fork_without_hooks_is_noticed(
         store.run(verbs.put("y"))
 
 
+@pytest.mark.slow
 def test_a_fork_during_a_long_transaction_loses_only_the_child(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
