@@ -211,9 +211,11 @@ class ProcessChild:
             case Withdraw(slots):
                 self._withdraw(slots)
             case Cancel(slot, why):
-                if why in stack_trace.TIME_LIMITS:
-                    # In case that its code is out of reach of signals, and must be killed.
-                    self._seat.link.send(Where(slot, self._stack(slot)))
+                where = self._stack(slot) if why in stack_trace.TIME_LIMITS else ""
+                # In case that its code is out of reach of signals, and must be killed. If the
+                # signal was quicker, it has seen better where the code was.
+                if where and self._ended_slot != slot:
+                    self._seat.link.send(Where(slot, where))
                 self._stop(slot)
             case Stack(ticket, slot):
                 self._seat.link.send(Stacked(ticket, self._stack(slot)))
