@@ -285,7 +285,10 @@ def test_a_file_that_vanished_is_noticed(
     assert not Path(store.path).exists()
 
 
-def test_nothing_is_written_into_a_file_that_was_deleted(store: SqliteStore) -> None:
+def test_nothing_is_written_into_a_file_that_was_deleted(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_SURE_SECONDS", 0.0)
     store.run(verbs.put("x"))
     Path(store.path).unlink()
 
@@ -293,7 +296,10 @@ def test_nothing_is_written_into_a_file_that_was_deleted(store: SqliteStore) -> 
         store.run(verbs.put("y"))
 
 
-def test_nothing_is_written_into_a_file_that_was_replaced(store: SqliteStore) -> None:
+def test_nothing_is_written_into_a_file_that_was_replaced(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_SURE_SECONDS", 0.0)
     store.run(verbs.put("x"))
     for side in ("", "-wal", "-shm"):
         Path(store.path + side).unlink()

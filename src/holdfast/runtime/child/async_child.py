@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import os
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -33,7 +32,6 @@ from holdfast.runtime.child.steps import Steps
 from holdfast.runtime.child.task_output import TaskOutput, current_sink
 from holdfast.runtime.child.task_run import Plan, Verdict
 from holdfast.runtime.wire.messages import (
-    EXIT_BROKEN,
     EXIT_LEFT,
     Answer,
     Cancel,
@@ -103,9 +101,7 @@ class AsyncChild:
             start = loop.create_task(self._start())
             start.add_done_callback(self._started)
             # Not as the end of a coroutine: one that waits for it could be found, and cancelled.
-            if not event_loop.run(loop, steps, lambda: self._has_left):
-                self._seat.streams.flush()
-                os._exit(EXIT_BROKEN)
+            event_loop.run(loop, steps, lambda: self._has_left)
         if self._failure is not None:
             raise self._failure
         return EXIT_LEFT

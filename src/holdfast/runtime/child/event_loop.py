@@ -94,11 +94,8 @@ class TaskMaker:
         return task
 
 
-def run(loop: asyncio.AbstractEventLoop, steps: Steps, is_over: Callable[[], bool]) -> bool:
-    """Run a loop until it is over, however often code in it brings it to an end.
-
-    False: it does not run any more, whatever we do.
-    """
+def run(loop: asyncio.AbstractEventLoop, steps: Steps, is_over: Callable[[], bool]) -> None:
+    """Run a loop until it is over, however often code in it brings it to an end."""
     logged_at = 0.0
     culprit = in_vain = 0
     while not is_over():
@@ -118,8 +115,7 @@ def run(loop: asyncio.AbstractEventLoop, steps: Steps, is_over: Callable[[], boo
             culprit, steps.last, in_vain = steps.last, 0, 0
         elif (in_vain := in_vain + 1) > _MOST_IN_VAIN and not is_over():
             steps.begin(culprit)
-            return False
-    return True
+            steps.broken()
 
 
 class LoopWatch:

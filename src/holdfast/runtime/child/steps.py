@@ -2,19 +2,24 @@
 
 Owns what has to be so at every one of them. The shared page says whose code it is, so that, if it
 takes the process down, nobody else is charged with that. The loop that runs is known as the running
-one, though code that runs a loop of its own inside of it makes asyncio forget that. And a process
-that the code has forked ends here: behind it are the coroutines of others.
+one, though code that runs a loop of its own inside of it makes asyncio forget that. A loop that the
+code has broken, by closing what it waits at, ends with its process at once, before the next
+coroutine could be taken for the one that did it. And a process that the code has forked ends here:
+behind it are the coroutines of others.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from asyncio import events
 from collections.abc import Coroutine, Generator
+from fcntl import F_GETFD, fcntl
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from holdfast.runtime.child.seat import Seat
+from holdfast.runtime.wire.messages import EXIT_BROKEN
 
 T = TypeVar("T")
 
@@ -32,6 +37,9 @@ class Steps:
         """The loop goes into the code of this slot."""
         self.last = 0
         """Whose code the loop was in last."""
+        selector = getattr(loop, "_selector", None)
+        # Another kind of loop does not say what it waits at; `event_loop.run` notices later.
+        self._waits_at: int = self._link.descriptor if selector is None else selector.fileno()
 
     def end(self, slot: int) -> None:
         """It has come out again."""
@@ -43,8 +51,17 @@ class Steps:
         """See that this is still the process, and the loop, that it was."""
         if self._link.severed:
             self._seat.vanish()
+        try:
+            fcntl(self._waits_at, F_GETFD)
+        except OSError:
+            self.broken()
         if _running_loop() is not self._loop:
             events._set_running_loop(self._loop)
+
+    def broken(self) -> NoReturn:
+        """End a process whose loop cannot go on; the page says whose code did that."""
+        self._seat.streams.flush()
+        os._exit(EXIT_BROKEN)
 
 
 class Stepped(Coroutine[Any, Any, T]):

@@ -30,7 +30,7 @@ class SupervisorLink:
 
     def __init__(self, descriptor: int) -> None:
         self._sock = socket.socket(fileno=descriptor)
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self._identity = identity(descriptor)
         self._lock = threading.Lock()
         self._main = threading.get_ident()
@@ -65,7 +65,7 @@ class SupervisorLink:
 
     def check(self) -> None:
         """Exit if the socket is not what it was."""
-        if identity(self._descriptor) != self._identity:
+        if identity(self.descriptor) != self._identity:
             cut_off()
 
     def hear(self, heard: Callable[[Any], None]) -> None:

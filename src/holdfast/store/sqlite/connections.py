@@ -31,6 +31,8 @@ from holdfast.store.sqlite.drivers.descriptors import Identity, identity
 from holdfast.store.sqlite.drivers.driver import Connection, Driver, is_vulnerable, load
 
 _LOOK_SECONDS = 0.5
+_SURE_SECONDS = 0.005
+"""A write is not made into a file that was replaced longer ago than this."""
 _FORK_PATIENCE = 10.0
 _TRIAL_SECONDS = 5.0
 _WAL_LIMIT = 64 * 1024 * 1024
@@ -53,6 +55,7 @@ class Connections:
         self._file: Identity | None = None
         self._files: dict[Connection, Identity] = {}
         self._looked = 0.0
+        self._sure_until = 0.0
         self._make_lock()
         self._inside: dict[int, int] = {}
         self._shut = 0
@@ -326,8 +329,10 @@ class Connections:
         self, *, reading: bool = False, writing: bool = False, timeout: float | None = None
     ) -> None:
         me = get_ident()
+        now = monotonic()
         if self._file is not None and (
-            monotonic() - self._looked >= _LOOK_SECONDS or (writing and self._is_replaced())
+            now - self._looked >= _LOOK_SECONDS
+            or (writing and now >= self._sure_until and self._is_replaced(now))
         ):
             self._look(me)
         with self._lock:
@@ -370,12 +375,19 @@ class Connections:
             if self._waiting or self._shut or self._closed:
                 self._changed.notify_all()
 
-    def _is_replaced(self) -> bool:
-        """Whether what would be written now would be lost with a deleted file."""
+    def _is_replaced(self, now: float) -> bool:
+        """Whether what would be written now would be lost with a deleted file.
+
+        Asked at most once in five milliseconds, because it costs as much as a lock: what was
+        written just before the file was replaced is lost with it in any case.
+        """
         try:
-            return identity(self._path) != self._file
+            if identity(self._path) != self._file:
+                return True
         except OSError:
             return True
+        self._sure_until = now + _SURE_SECONDS
+        return False
 
     def _look(self, me: int) -> None:
         """Notice, twice a second, that the file is not the one that was opened, or not only ours.

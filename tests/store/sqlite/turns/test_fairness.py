@@ -70,8 +70,7 @@ def test_a_write_costs_little_more_than_sqlite_itself(store: SqliteStore, tmp_pa
     raw.close()
     ratio = statistics.median(times["by hand"]) / statistics.median(times["ours"])
 
-    # Each write looks first whether the file is still the one that was opened.
-    assert ratio >= 0.6
+    assert ratio >= 0.7
 
 
 def test_a_turn_costs_little(store: SqliteStore) -> None:
