@@ -10,22 +10,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.cli.manual import as_markdown as command_line
-from holdfast.core.diagram import as_markdown as lifecycle
-
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
 # As a script, this file is found by its own directory only.
 sys.path.insert(0, str(ROOT))
-from tools import reference_pages  # noqa: E402
+from tools import command_line_page, lifecycle_page, reference_pages  # noqa: E402
 
 GENERATED: dict[str, Callable[[], str]] = {
     "reference/errors.md": reference_pages.error_page,
     "reference/settings.md": reference_pages.settings,
     "reference/task-options.md": reference_pages.task_options,
-    "reference/cli.md": command_line,
-    "reference/lifecycle.md": lifecycle,
+    "reference/cli.md": command_line_page.as_markdown,
+    "reference/lifecycle.md": lifecycle_page.as_markdown,
 }
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.diagram import as_markdown, as_mermaid
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.lifecycle import TRANSITIONS, Verb, edges
 from holdfast.core.status import TaskStatus
 from tools import gen_docs
+from tools.lifecycle_page import as_markdown, as_mermaid
 
 
 def test_the_diagram_has_every_edge_and_no_other() -> None:
