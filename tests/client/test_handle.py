@@ -34,9 +34,9 @@ from holdfast import (
     WaitTimeout,
 )
 from holdfast.client.waiting import wait
-from holdfast.core.ending import Failed, StoppedByShutdown
 from holdfast.core.lineage import Lineage, running
 from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import Failed, StoppedByShutdown
 from holdfast.core.payload.codec import to_json
 from holdfast.core.payload.failure import describe
 from holdfast.store.verbs import evidence, timing, workers

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.core.ending import (
+from holdfast.core.decide import Change, Counters, decide
+from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import (
     CancelAcknowledged,
     Crashed,
     Failed,
@@ -17,8 +19,6 @@ from holdfast.core.ending import (
     StalledBySilence,
     StoppedByShutdown,
 )
-from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Change, Counters, decide
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
 from tests.model import verdict

@@ -12,7 +12,7 @@ from dataclasses import fields
 
 from holdfast.core.records import Submission, SubmitAnswer, Submitted, TaskRecord
 from holdfast.core.status import TaskStatus
-from holdfast.store.verbs import store_endings
+from holdfast.store.verbs import end_reasons
 from tests.model.runs import Runs
 from tests.model.world import (
     CANCELLED,
@@ -155,7 +155,7 @@ class Model(Runs):
             for id in self.among(WAITING, SCHEDULED, PENDING)
             if (until := self.tasks[id]["good_until"]) is not None and until <= self.now
         }
-        return self.end_by_store(late, EXPIRED, store_endings.EXPIRED)
+        return self.end_by_store(late, EXPIRED, end_reasons.EXPIRED)
 
     def drop(self, queue: str, known: Collection[str], before: int) -> set[bytes]:
         stray = {
@@ -165,7 +165,7 @@ class Model(Runs):
             and self.tasks[id]["enqueued_at"] < before
             and self.name(id) not in known
         }
-        return self.end_by_store(stray, DROPPED, store_endings.DROPPED)
+        return self.end_by_store(stray, DROPPED, end_reasons.DROPPED)
 
     def pause(self, queue: str, by: str | None) -> None:
         at, who = self.queues.get(queue, (None, None))
@@ -187,7 +187,7 @@ class Model(Runs):
                 self.tasks[id] |= {"cancel_requested_at": wish, "updated_at": self.now}
         open_ = {WAITING, SCHEDULED, PENDING, CLAIMED}
         held = [id for id in known if self.tasks[id]["status"] in open_]
-        self.end_by_store(held, CANCELLED, store_endings.CANCELLED)
+        self.end_by_store(held, CANCELLED, end_reasons.CANCELLED)
         return {id: self.tasks[id]["status"] if id in self.tasks else None for id in ids}
 
     def resubmit(

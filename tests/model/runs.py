@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from holdfast.core.outcome import Change
+from holdfast.core.decide import Change
 from holdfast.core.records import LOST, NO_USAGE, Answer, Landing, Usage
 from holdfast.core.status import TaskStatus
-from holdfast.store.verbs import store_endings
+from holdfast.store.verbs import end_reasons
+from holdfast.store.verbs.end_reasons import EndReason
 from holdfast.store.verbs.leases import Renewed
-from holdfast.store.verbs.store_endings import StoreEnding
 from tests.model.verdict import RUN_AGAIN, Verdict
 from tests.model.world import (
     CANCELLED,
@@ -159,7 +159,7 @@ class Runs(World):
                 self.attempts[claim[0], task["attempt"]]["will_retry"] = verdict.is_failure
                 self._run_again(task, verdict)
             else:
-                self.finish(task, status, store_endings.CANCELLED if cancelled else _words(report))
+                self.finish(task, status, end_reasons.CANCELLED if cancelled else _words(report))
                 task["dead"] = status in (FAILED, STALLED) and verdict.dead_letter
                 ended.append(claim[0])
             redirected = cancelled and verdict.verb != "ack_cancel"
@@ -246,9 +246,9 @@ class Runs(World):
         return len(released), len(ended), len(left)
 
 
-def _words(report: Report) -> StoreEnding:
+def _words(report: Report) -> EndReason:
     code, change = report.verdict.code, report.change
     assert code is not None
     assert change.failed_reason is not None
     assert change.result is not None
-    return StoreEnding(code, change.failed_reason, change.result)
+    return EndReason(code, change.failed_reason, change.result)

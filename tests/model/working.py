@@ -162,7 +162,9 @@ class Working(Machine):
 
         def make(side: Side) -> Any:
             ends = [
-                finish.Ending(side.key(claim), claim[1], report.change, PID, "worker", report.usage)
+                finish.RunChange(
+                    side.key(claim), claim[1], report.change, PID, "worker", report.usage
+                )
                 for claim, report in reports.items()
             ]
             return finish.end(ends, skip_locked=skip_locked)

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from holdfast.core.status import TaskStatus
-from holdfast.store.verbs import store_endings
-from holdfast.store.verbs.store_endings import StoreEnding
+from holdfast.store.verbs import end_reasons
+from holdfast.store.verbs.end_reasons import EndReason
 
 Row: TypeAlias = dict[str, Any]
 
@@ -26,9 +26,9 @@ FAILURES = {FAILED, STALLED, DROPPED, EXPIRED}
 UPSTREAM = {
     words.code: words
     for words in (
-        store_endings.UPSTREAM_FAILED,
-        store_endings.UPSTREAM_CANCELLED,
-        store_endings.UPSTREAM_SUCCEEDED,
+        end_reasons.UPSTREAM_FAILED,
+        end_reasons.UPSTREAM_CANCELLED,
+        end_reasons.UPSTREAM_SUCCEEDED,
     )
 }
 """Why a step may be skipped, the gravest reason first."""
@@ -65,7 +65,7 @@ class World:
         task["due_at"] = at if later else None
         task["enqueued_at"] = at if later else self.now
 
-    def finish(self, task: Row, status: TaskStatus, words: StoreEnding | None = None) -> None:
+    def finish(self, task: Row, status: TaskStatus, words: EndReason | None = None) -> None:
         """What every ending does, whichever verb it is; `resolve` has to follow."""
         task |= {"status": status, "finished_at": self.now, "updated_at": self.now}
         task |= {"claim_token": None, "worker_pid": None, "unique_slot": None}
@@ -77,7 +77,7 @@ class World:
             task["failed_reason"] = words.reason
 
     def end_by_store(
-        self, ids: Iterable[bytes], status: TaskStatus, words: StoreEnding
+        self, ids: Iterable[bytes], status: TaskStatus, words: EndReason
     ) -> set[bytes]:
         """Endings that are nobody's claim."""
         ended = set(ids)
@@ -153,10 +153,10 @@ class World:
         if parent["error_code"] in UPSTREAM:
             return str(parent["error_code"])
         if parent["status"] in FAILURES:
-            return store_endings.UPSTREAM_FAILED.code
+            return end_reasons.UPSTREAM_FAILED.code
         completed = parent["status"] is COMPLETED
         return (
-            store_endings.UPSTREAM_SUCCEEDED if completed else store_endings.UPSTREAM_CANCELLED
+            end_reasons.UPSTREAM_SUCCEEDED if completed else end_reasons.UPSTREAM_CANCELLED
         ).code
 
     def reopen(self, parents: set[bytes]) -> set[bytes]:

@@ -8,8 +8,8 @@ import socket
 from contextlib import ExitStack
 from typing import TypeVar
 
-from holdfast.core.ending import Outcome
 from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import Outcome
 from holdfast.core.records import ClaimedTask
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.state.assignment import Assignment, Finished

@@ -23,8 +23,8 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from holdfast.core.ending import Why
 from holdfast.core.identity import new_id
+from holdfast.core.outcome import Why
 from holdfast.core.payload.codec import to_json
 from holdfast.runtime.orphan_guard import Lifeline
 from holdfast.runtime.supervisor.children.output_log import Splitter

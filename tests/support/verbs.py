@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from holdfast.core.ending import Failed, Outcome, StoppedByShutdown
+from holdfast.core.decide import Change, decide
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Change, decide
+from holdfast.core.outcome import Failed, Outcome, StoppedByShutdown
 from holdfast.core.records import (
     HEAD,
     AttemptRecord,
@@ -178,7 +178,7 @@ class Verbs(ABC):
 
     def write(self, task: ClaimedTask, change: Change) -> Landing:
         """End a run as this change says."""
-        ending = finish.Ending(task.key, task.token, change, PID, WORKER)
+        ending = finish.RunChange(task.key, task.token, change, PID, WORKER)
         return self.run(finish.end([ending]))[task.key]
 
     def end(self, task: ClaimedTask, outcome: Outcome, policy: Policy | None = None) -> Landing:

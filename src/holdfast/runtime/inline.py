@@ -20,10 +20,11 @@ from collections.abc import Mapping, Sequence
 from time import monotonic_ns
 from typing import Any
 
+from holdfast.core.decide import decide
 from holdfast.core.errors import PayloadError
 from holdfast.core.lineage import running
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Returned, decide
+from holdfast.core.outcome import Returned
 from holdfast.core.records import Answer, ClaimedTask
 from holdfast.runtime.application import Application
 from holdfast.runtime.child import hooks, task_run
@@ -36,7 +37,7 @@ from holdfast.store.protocol import Store
 from holdfast.store.verbs import claims, evidence, finish, leases, timing
 from holdfast.store.verbs.claims import Begin
 from holdfast.store.verbs.evidence import TaskNote
-from holdfast.store.verbs.finish import Completion, Ending
+from holdfast.store.verbs.finish import Completion, RunChange
 
 _BATCH = 50
 _LEASE_US = 3_600_000_000
@@ -187,7 +188,7 @@ class Inline:
             self.store.attempt(lambda: finish.finish([done], []))
         else:
             change = decide(task, outcome, policy, random.random)
-            ending = Ending(task.key, task.token, change, os.getpid(), self._worker_id)
+            ending = RunChange(task.key, task.token, change, os.getpid(), self._worker_id)
             self.store.attempt(lambda: finish.finish([], [ending]))
 
 

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.core.ending import Failed
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
+from holdfast.core.outcome import Failed
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
 from tests.cli.conftest import Operator

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.core.ending import Failed, RetryAsked, SnoozeAsked
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
+from holdfast.core.outcome import Failed, RetryAsked, SnoozeAsked
 from holdfast.core.payload.failure import describe
 from holdfast.core.records import Edge
 from holdfast.core.result import TaskError

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.core.ending import Why
+from holdfast.core.decide import Change
 from holdfast.core.lifecycle import Verb
-from holdfast.core.outcome import Change
+from holdfast.core.outcome import Why
 from holdfast.core.payload.failure import encode_error
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus

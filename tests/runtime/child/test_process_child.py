@@ -299,7 +299,7 @@ def test_a_doomed_task_runs_its_finally_blocks(kid: Kid, tmp_path: Path) -> None
     assert found[before.slot].kind == "returned"
     assert found[order.slot].kind == "cancelled"
     assert kid.died().exit_code == EXIT_ENDED
-    assert (tmp_path / "x").read_text() == "Ended"
+    assert (tmp_path / "x").read_text() == "EndRun"
     assert kid.output(order) == b"cleaned up\n"
     assert kid.page.begun() == []
 

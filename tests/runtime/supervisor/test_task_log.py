@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.ending import Crashed, Failed, NotBegun, Outcome, RetryAsked, TimedOut
+from holdfast.core.decide import decide
 from holdfast.core.identity import short_id
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
-from holdfast.core.outcome import decide
+from holdfast.core.outcome import Crashed, Failed, NotBegun, Outcome, RetryAsked, TimedOut
 from holdfast.core.payload.failure import describe
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.task_log import SUMMARY_EVERY, TaskLog

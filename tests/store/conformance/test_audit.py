@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.core.decide import Change, decide
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Change, Crashed, decide
+from holdfast.core.outcome import Crashed
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import inspect, leases
 from holdfast.store.verbs.leases import Abandoned

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.ending import (
+from holdfast.core.decide import Change, decide
+from holdfast.core.identity import new_id
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
+from holdfast.core.outcome import (
     CancelAcknowledged,
     Crashed,
     Failed,
@@ -13,10 +17,6 @@ from holdfast.core.ending import (
     SnoozeAsked,
     StoppedByShutdown,
 )
-from holdfast.core.identity import new_id
-from holdfast.core.options.policy import Policy
-from holdfast.core.options.retry import Retry
-from holdfast.core.outcome import Change, decide
 from holdfast.core.payload.failure import decode_error
 from holdfast.core.records import LOST, Answer
 from holdfast.core.status import AttemptOutcome, TaskStatus

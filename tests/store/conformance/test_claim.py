@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.ending import Failed
+from holdfast.core.decide import Change
 from holdfast.core.errors import StoreError
 from holdfast.core.identity import new_id
 from holdfast.core.lifecycle import Verb
 from holdfast.core.options.policy import BY_NAME, Policy
 from holdfast.core.options.retry import Retry
-from holdfast.core.outcome import Change
+from holdfast.core.outcome import Failed
 from holdfast.core.records import LOST, Answer, ClaimedTask, Position
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows

@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.core.ending import Crashed
+from holdfast.core.decide import decide
 from holdfast.core.errors import HoldfastError, TaskNotFound
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import decide
+from holdfast.core.outcome import Crashed
 from holdfast.core.payload.failure import decode_error
 from holdfast.core.records import Edge, On, Submission, SubmitAnswer
 from holdfast.core.status import TaskStatus

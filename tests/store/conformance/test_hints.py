@@ -11,11 +11,11 @@ from typing import TypeVar
 
 import pytest
 
-from holdfast.core.ending import Crashed, Failed, NotBegun, StoppedByShutdown
+from holdfast.core.decide import Change, decide
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
-from holdfast.core.outcome import Change, decide
+from holdfast.core.outcome import Crashed, Failed, NotBegun, StoppedByShutdown
 from holdfast.store import statement
 from holdfast.store.op import ENDED, Channel, Op, Statement, Steps, paused
 from holdfast.store.verbs import dependents, leases, operate, queues, timing

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from holdfast.core.ending import Failed
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import Failed
 from holdfast.core.records import TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import inspect, operate

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.core.ending import Crashed, Failed
+from holdfast.core.decide import Change, decide
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Change, decide
+from holdfast.core.outcome import Crashed, Failed
 from holdfast.core.records import LOST, Answer
 from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.store import rows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.ending import CancelAcknowledged, Crashed, Failed
 from holdfast.core.errors import UpstreamEnded
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
+from holdfast.core.outcome import CancelAcknowledged, Crashed, Failed
 from holdfast.core.records import Edge
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import At

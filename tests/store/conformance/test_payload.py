@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.ending import Failed
+from holdfast.core.outcome import Failed
 from holdfast.core.payload.codec import encode_value
 from holdfast.core.payload.failure import decode_error
 from holdfast.core.result import TaskError

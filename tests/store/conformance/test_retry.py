@@ -6,11 +6,11 @@ from itertools import permutations
 
 import pytest
 
-from holdfast.core.ending import Crashed, Failed, NotBegun, RetryAsked, SnoozeAsked
+from holdfast.core.decide import Change
 from holdfast.core.lifecycle import Verb
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
-from holdfast.core.outcome import Change
+from holdfast.core.outcome import Crashed, Failed, NotBegun, RetryAsked, SnoozeAsked
 from holdfast.core.records import Answer
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import operate, timing

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from holdfast.core.ending import Crashed, Failed, NotBegun, Outcome, SnoozeAsked, TimedOut
+from holdfast.core.decide import decide
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
-from holdfast.core.outcome import decide
+from holdfast.core.outcome import Crashed, Failed, NotBegun, Outcome, SnoozeAsked, TimedOut
 from holdfast.core.payload.failure import decode_error
 from holdfast.core.records import BUSY, LOST, Answer, ClaimedTask, Landing, Usage
 from holdfast.core.result import TaskError
@@ -40,7 +40,7 @@ def test_a_batch_may_hold_several_claims_and_each_task_needs_its_own(lab: Lab) -
     ended = lab.run(
         finish.end(
             [
-                finish.Ending(
+                finish.RunChange(
                     task.key, task.token, decide(task, Failed(BOOM), Policy(), lambda: 0.5)
                 )
                 for task in swapped
@@ -254,7 +254,7 @@ def test_many_tasks_end_in_one_batch(lab: Lab) -> None:
     ended = lab.run(
         finish.end(
             [
-                finish.Ending(t.key, t.token, decide(t, Failed(BOOM), Policy(), lambda: 0.5))
+                finish.RunChange(t.key, t.token, decide(t, Failed(BOOM), Policy(), lambda: 0.5))
                 for t in tasks[150:]
             ]
         )
@@ -281,7 +281,7 @@ def test_an_end_that_skips_locked_rows(labs: Labs) -> None:
     with labs.open(Kind.POSTGRES) as lab:
         held, free = two_running(lab)
         change = decide(held, SnoozeAsked(SECOND), Policy(), lambda: 0.5)
-        ends = [finish.Ending(task.key, task.token, change, PID) for task in (held, free)]
+        ends = [finish.RunChange(task.key, task.token, change, PID) for task in (held, free)]
         with locked_rows(lab, [held.id]):
             answers = lab.run(finish.end(ends, skip_locked=True))
         assert answers[held.key] == BUSY

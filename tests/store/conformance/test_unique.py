@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.ending import Failed, NotBegun, Outcome, SnoozeAsked
 from holdfast.core.errors import UniqueConflict
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
+from holdfast.core.outcome import Failed, NotBegun, Outcome, SnoozeAsked
 from holdfast.core.records import OnConflict, SubmitAnswer, Submitted
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import operate

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.ending import Crashed
+from holdfast.core.decide import Change, decide
 from holdfast.core.errors import StoreError, UnreadableRow
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Change, decide
+from holdfast.core.outcome import Crashed
 from holdfast.core.records import TaskFilter
 from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.store import rows
@@ -82,7 +82,7 @@ def test_an_attempt_row_that_is_there_already_keeps_no_task_from_ending(lab: Lab
     for task in (completed, failed):
         lab.run(
             finish.end(
-                [finish.Ending(task.key, task.token, refusal.invalid("an older story"), pid=7)]
+                [finish.RunChange(task.key, task.token, refusal.invalid("an older story"), pid=7)]
             )
         )
         spoil_status = (
@@ -92,7 +92,7 @@ def test_an_attempt_row_that_is_there_already_keeps_no_task_from_ending(lab: Lab
         lab.sql(spoil_status, token=task.token, id=task.id)
 
     lab.complete(completed, "1")
-    lab.run(finish.end([finish.Ending(failed.key, failed.token, refusal.invalid("anew"))]))
+    lab.run(finish.end([finish.RunChange(failed.key, failed.token, refusal.invalid("anew"))]))
 
     assert lab.status(completed.id) is TaskStatus.COMPLETED
     assert lab.status(failed.id) is TaskStatus.FAILED

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from holdfast.core.lifecycle import Verb
 from holdfast.core.records import AttemptRecord, TaskRecord
 from holdfast.core.status import AttemptOutcome, TaskStatus
-from holdfast.store.verbs.store_endings import (
+from holdfast.store.verbs.end_reasons import (
     CANCELLED,
     DROPPED,
     EXPIRED,
     UPSTREAM_FAILED,
-    StoreEnding,
+    EndReason,
 )
 from tests.store.matrix.ways import HOUR, NEW_WORKER, REPLACEMENT, RESULT, Way
 from tests.support.verbs import HOST, PID, PROCESS, WORKER
@@ -71,7 +71,7 @@ def _nothing_more(deed: Deed) -> Columns:
     return {}
 
 
-def _ended(ending: StoreEnding) -> Callable[[Deed], Columns]:
+def _ended(ending: EndReason) -> Callable[[Deed], Columns]:
     columns = {
         "result": ending.error,
         "error_code": ending.code,

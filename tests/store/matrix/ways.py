@@ -10,7 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.ending import (
+from holdfast.core.decide import Change, decide
+from holdfast.core.identity import new_id
+from holdfast.core.lifecycle import TRANSITIONS, Verb
+from holdfast.core.options.policy import Policy
+from holdfast.core.options.retry import Retry
+from holdfast.core.outcome import (
     CancelAcknowledged,
     Crashed,
     Failed,
@@ -19,11 +24,6 @@ from holdfast.core.ending import (
     StalledBySilence,
     StoppedByShutdown,
 )
-from holdfast.core.identity import new_id
-from holdfast.core.lifecycle import TRANSITIONS, Verb
-from holdfast.core.options.policy import Policy
-from holdfast.core.options.retry import Retry
-from holdfast.core.outcome import Change, decide
 from holdfast.core.records import Edge, Landing, Submission, SubmitAnswer
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Mode, Op, Statement, Steps, Uuids
@@ -37,7 +37,7 @@ from holdfast.store.verbs import (
     retention,
     timing,
 )
-from holdfast.store.verbs.store_endings import UPSTREAM_FAILED
+from holdfast.store.verbs.end_reasons import UPSTREAM_FAILED
 from tests.support.stores import MORNING, SECOND, Lab
 from tests.support.verbs import BOOM, HOST, PID, PROCESS, WORKER, Case, submission
 
@@ -253,7 +253,7 @@ def _ending(
     assert (change.verb, change.target) == (verb, to)
 
     def call(lab: Lab, case: Case, token: bytes) -> Landing:
-        ending = finish.Ending(case.key, token, change, PID, WORKER)
+        ending = finish.RunChange(case.key, token, change, PID, WORKER)
         return lab.run(finish.end([ending]))[case.key]
 
     return Way(verb, to, call, change=change)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.core.ending import Failed
+from holdfast.core.decide import decide
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import decide
+from holdfast.core.outcome import Failed
 from holdfast.core.records import HEAD, TaskFilter
 from holdfast.core.result import TaskError
 from holdfast.store.op import Key, Op, Row, Statement, drive
@@ -89,7 +89,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
         finish.complete(
             [finish.Completion(key, TOKEN, "null", 1) for key in keys], skip_locked=True
         ),
-        finish.end([finish.Ending(key, TOKEN, change) for key in keys]),
+        finish.end([finish.RunChange(key, TOKEN, change) for key in keys]),
         evidence.write_notes([evidence.TaskNote(key, TOKEN, heartbeat=True) for key in keys]),
         cancel.cancel(ids),
         inspect.statuses(ids),

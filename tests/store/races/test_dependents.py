@@ -10,10 +10,10 @@ from functools import partial
 
 import pytest
 
-from holdfast.core.ending import Crashed
+from holdfast.core.decide import decide
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import decide
+from holdfast.core.outcome import Crashed
 from holdfast.core.records import Answer, ClaimedTask, SubmitAnswer
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Op
@@ -39,7 +39,7 @@ def parents_of(lab: Lab, workflow: bytes, number: int = 2) -> list[ClaimedTask]:
 def fail(hand: Hand, *tasks: ClaimedTask) -> list[Answer]:
     """End these runs in one batch, tried again after a deadlock as a worker would."""
     ends = [
-        finish.Ending(task.key, task.token, change_for("fail", task, Policy()), PID, WORKER)
+        finish.RunChange(task.key, task.token, change_for("fail", task, Policy()), PID, WORKER)
         for task in tasks
     ]
     return [landing.answer for landing in hand.attempt(lambda: finish.end(ends)).values()]
@@ -210,7 +210,7 @@ def test_many_cascades_at_once(stage: Stage) -> None:
         answers = []
         for root in roots[number::workers]:
             change = change_for("fail", root, Policy())
-            ending = finish.Ending(root.key, root.token, change, PID, WORKER)
+            ending = finish.RunChange(root.key, root.token, change, PID, WORKER)
             landed = stores[number].attempt(partial(finish.end, [ending]))
             answers.append(landed[root.key].answer)
         return answers

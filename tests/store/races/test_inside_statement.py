@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from holdfast.core.decide import Change
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
-from holdfast.core.outcome import Change
 from holdfast.core.records import LOST, Answer
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import leases, operate, queues, retention, timing

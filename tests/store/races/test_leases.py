@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from holdfast.core.decide import Change
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Change
 from holdfast.core.records import Answer
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import leases

@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from holdfast.core.decide import Change
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Change
 from holdfast.core.records import BUSY, Answer, ClaimedTask, Landing
 from holdfast.core.status import TaskStatus
 from holdfast.store.callers import postgres_connection
@@ -129,7 +129,7 @@ def test_a_step_whose_child_is_held(lab: Lab, user: psycopg.Connection[Any]) -> 
     postgres_connection.run_on(user, submit.submit([third]), lab.store.settings.schema)
 
     done = finish.Completion(task.key, task.token, "1", PID, in_workflow=True)
-    ended = finish.Ending(task.key, task.token, change_for("fail", task, Policy()), PID, WORKER)
+    ended = finish.RunChange(task.key, task.token, change_for("fail", task, Policy()), PID, WORKER)
     with at_once():
         assert lab.run(finish.complete([done], skip_locked=True)) == {task.key: BUSY}
         assert lab.run(finish.end([ended], skip_locked=True)) == {task.key: BUSY}

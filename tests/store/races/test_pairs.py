@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from holdfast.core.decide import Change
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
-from holdfast.core.outcome import Change
 from holdfast.core.records import ClaimedTask
 from holdfast.store.verbs import leases, operate, retention, timing
 from tests.model.outcomes import change_for

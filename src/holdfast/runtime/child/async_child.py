@@ -20,9 +20,9 @@ from functools import partial
 from time import monotonic_ns
 from typing import Any
 
-from holdfast.core.ending import Why
 from holdfast.core.errors import PayloadError
 from holdfast.core.lineage import running
+from holdfast.core.outcome import Why
 from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, TaskMaker

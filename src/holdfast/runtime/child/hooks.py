@@ -14,11 +14,11 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
+from holdfast.core.decide import Change
 from holdfast.core.hooks import OF_WORKER, AppHooks, Hook, TaskEvent, WorkerEvent
 from holdfast.core.lifecycle import Verb
 from holdfast.core.options.definition import TaskDefinition
-from holdfast.core.outcome import Change
-from holdfast.runtime.child.ended import Ended
+from holdfast.runtime.child.end_run import EndRun
 
 log = logging.getLogger("holdfast.worker")
 
@@ -60,7 +60,7 @@ def call(functions: Sequence[Hook], event: TaskEvent | WorkerEvent) -> None:
             answer = function(event)
             if inspect.isawaitable(answer):
                 _run(answer)
-        except Ended:
+        except EndRun:
             raise
         except BaseException as error:  # noqa: BLE001 - a hook must not change anything
             _report(function, event, error)

@@ -7,7 +7,7 @@ long: a finished task must not be hostage to one that runs.
 A thread of the link hears the supervisor while the main thread runs code. A job that was
 withdrawn and a job that begins are told apart by who takes it out of `_pending` first.
 
-SIGTERM means the task that the shared page calls doomed, if it is the one that runs; then `Ended`
+SIGTERM means the task that the shared page calls doomed, if it is the one that runs; then `EndRun`
 is raised in its code, so that its `finally` blocks run, and this process makes room.
 """
 
@@ -21,10 +21,10 @@ from time import monotonic_ns
 from types import FrameType
 from typing import Any
 
-from holdfast.core.ending import Why
+from holdfast.core.outcome import Why
 from holdfast.runtime.child import stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.ended import Ended
+from holdfast.runtime.child.end_run import EndRun
 from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Seat
 from holdfast.runtime.child.task_run import Plan, Verdict, perform
@@ -159,7 +159,7 @@ class ProcessChild:
                 self._end_code(*self._doomed)
             verdict = inside.run(perform, plan, job, context, self._seat.call_hooks)
             self._slot = 0
-        except Ended as signalled:
+        except EndRun as signalled:
             self._slot = 0
             verdict = task_run.ended(signalled.why, self._was_at)
             if self._was_at is not None:
@@ -196,9 +196,9 @@ class ProcessChild:
         if self._context is not None:
             self._context.stop()
         if self._seat.link.busy:
-            self._seat.link.postponed = Ended(why)
+            self._seat.link.postponed = EndRun(why)
             return
-        raise Ended(why)
+        raise EndRun(why)
 
     # The link's thread.
 

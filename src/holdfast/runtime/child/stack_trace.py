@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from holdfast.core.ending import Why
+from holdfast.core.outcome import Why
 
 _OURS = str(Path(__file__).parents[1])
 _LONGEST = 200

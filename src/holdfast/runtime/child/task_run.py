@@ -2,7 +2,7 @@
 
 Owns what every kind of child has in common: decoding, calling, encoding, and the naming of
 what happened. Whatever the code does (returns what cannot be stored, calls `sys.exit`, raises
-something whose `str` raises) comes out as a `Verdict`; only `Ended` passes through, which is
+something whose `str` raises) comes out as a `Verdict`; only `EndRun` passes through, which is
 our own way of ending code.
 """
 
@@ -14,20 +14,20 @@ from types import TracebackType
 from typing import Any, Final, Literal, TypeAlias
 from uuid import UUID
 
-from holdfast.core import ending
-from holdfast.core.ending import Why
+from holdfast.core import outcome
+from holdfast.core.decide import decide
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError
 from holdfast.core.hooks import Hook, TaskEvent
 from holdfast.core.lineage import running
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import decide
+from holdfast.core.outcome import Why
 from holdfast.core.payload.failure import describe, encode_error, unstorable
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.signals import Abort, RetryLater, Snooze
 from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.ended import Ended
+from holdfast.runtime.child.end_run import EndRun
 from holdfast.runtime.child.hooks import hooks_of
 from holdfast.runtime.wire.messages import Job, Outcome
 
@@ -142,7 +142,7 @@ def perform(plan: Plan, job: Job, context: TaskContext, call_hooks: CallHooks) -
         args, kwargs = definition.signature.decode(job.args, job.kwargs)
     except PayloadError as error:
         verdict = misfit(error)
-    except Ended:
+    except EndRun:
         raise
     except BaseException as error:  # noqa: BLE001 - a type of the author's may raise anything
         verdict = raised(plan, error)
@@ -153,7 +153,7 @@ def perform(plan: Plan, job: Job, context: TaskContext, call_hooks: CallHooks) -
             value = definition.function(*args, **kwargs)
             if definition.signature.streams:
                 value = _drain(value, context)
-        except Ended:
+        except EndRun:
             raise
         except BaseException as error:  # noqa: BLE001 - the code may raise anything
             verdict = raised(plan, error)
@@ -197,7 +197,7 @@ def returned(plan: Plan, context: TaskContext, value: Any) -> Verdict:
         retry = plan.definition.policy.retry
         listed = retry is not None and retry.lists_code(str(error.error_code))
         return Verdict("failed", error=error, listed=listed, exception=problem)
-    except Ended:
+    except EndRun:
         raise
     except BaseException as problem:  # noqa: BLE001 - a type of the author's may raise anything
         return raised(plan, problem)
@@ -220,7 +220,7 @@ def raised(plan: Plan, error: BaseException) -> Verdict:
         retry = plan.definition.policy.retry
         listed = retry is not None and retry.lists_exception(error, str(told.error_code))
         return Verdict("failed", error=told, listed=listed, exception=error)
-    except Ended:
+    except EndRun:
         raise
     except BaseException:  # noqa: BLE001 - out of memory, or an exception that resists
         told = TaskError.ours(
@@ -358,21 +358,21 @@ class _Counted:
     crash_count: int = 0
 
 
-def ending_of(verdict: Verdict, policy: Policy) -> ending.Outcome:
+def ending_of(verdict: Verdict, policy: Policy) -> outcome.Outcome:
     """What became of a run, as `decide` understands it."""
     told = verdict.error or TaskError.ours(ErrorCode.UNHANDLED_EXCEPTION, "")
     match verdict.kind:
         case "returned" | "committed":
-            return ending.Returned(verdict.result or "null")
+            return outcome.Returned(verdict.result or "null")
         case "failed":
-            return ending.Failed(told, verdict.listed)
+            return outcome.Failed(told, verdict.listed)
         case "retry":
-            return ending.RetryAsked(told, verdict.delay_us)
+            return outcome.RetryAsked(told, verdict.delay_us)
         case "snooze":
-            return ending.SnoozeAsked(verdict.delay_us or 0)
+            return outcome.SnoozeAsked(verdict.delay_us or 0)
         case "abort":
-            return ending.AbortAsked(told)
+            return outcome.AbortAsked(told)
         case "cancelled":
-            return ending.ended_because(verdict.why or "cancel", policy, verdict.stack)
+            return outcome.ended_because(verdict.why or "cancel", policy, verdict.stack)
         case "interrupted":
-            return ending.Interrupted(ending.NEIGHBOUR)
+            return outcome.Interrupted(outcome.NEIGHBOUR)

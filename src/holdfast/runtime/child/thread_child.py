@@ -1,6 +1,6 @@
 """A thread child: several tasks at a time, one in each lane.
 
-Owns the lanes. A task is ended by a flag and by `Ended`, raised at its next line of Python;
+Owns the lanes. A task is ended by a flag and by `EndRun`, raised at its next line of Python;
 code that waits inside C is reached when it comes back. What does not end in time is the
 supervisor's business: it lets this process finish the others, and replaces it.
 """
@@ -15,10 +15,10 @@ from queue import SimpleQueue
 from time import monotonic_ns
 from typing import Any, TypeAlias
 
-from holdfast.core.ending import Why
+from holdfast.core.outcome import Why
 from holdfast.runtime.child import stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.ended import Ended
+from holdfast.runtime.child.end_run import EndRun
 from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Seat
 from holdfast.runtime.child.task_output import TaskOutput, current_sink
@@ -157,7 +157,7 @@ class _Lane:
             if self._context is not None:
                 self._context.stop()
             if self.slot == slot:
-                _throw(self.thread, Ended)
+                _throw(self.thread, EndRun)
 
     def _run(self) -> None:
         while True:
@@ -203,7 +203,7 @@ class _Lane:
             if self._open(context):
                 verdict = inside.run(perform, plan, job, context, self._seat.call_hooks)
             self._shut()
-        except Ended:
+        except EndRun:
             self._shut()
         except BaseException as error:  # noqa: BLE001 - from a tracer that the code left, say
             self._shut()
@@ -230,7 +230,7 @@ class _Lane:
                 self._context = None
                 if self._why is not None:
                     _throw(self.thread, None)
-        except Ended:
+        except EndRun:
             self.slot = 0
 
 

@@ -19,7 +19,10 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, Final, Protocol
 
-from holdfast.core.ending import (
+from holdfast.core.decide import Change
+from holdfast.core.identity import as_text, short_id
+from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import (
     AbortAsked,
     CancelAcknowledged,
     Crashed,
@@ -32,9 +35,6 @@ from holdfast.core.ending import (
     StoppedByShutdown,
     TimedOut,
 )
-from holdfast.core.identity import as_text, short_id
-from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Change
 from holdfast.core.status import TaskStatus
 from holdfast.core.text import one_line
 

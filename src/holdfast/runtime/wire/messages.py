@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from holdfast.core.ending import Why
+from holdfast.core.outcome import Why
 
 Kind: TypeAlias = Literal["process", "thread", "async"]
 KINDS: tuple[Kind, ...] = ("process", "thread", "async")

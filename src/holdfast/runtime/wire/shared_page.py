@@ -32,7 +32,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from holdfast.core.ending import Why
+from holdfast.core.outcome import Why
 
 WHYS: tuple[Why, ...] = ("cancel", "timeout", "silence", "shutdown", "lost")
 

@@ -12,7 +12,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import Channel, Hint, Statement, Steps, Uuids, reads, writes
 from holdfast.store.verbs.dependents import ended_steps, resolve
-from holdfast.store.verbs.store_endings import CANCELLED
+from holdfast.store.verbs.end_reasons import CANCELLED
 
 
 @writes

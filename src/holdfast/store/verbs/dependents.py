@@ -30,11 +30,11 @@ from holdfast.store.op import (
     Uuids,
     writes,
 )
-from holdfast.store.verbs.store_endings import (
+from holdfast.store.verbs.end_reasons import (
     UPSTREAM_CANCELLED,
     UPSTREAM_FAILED,
     UPSTREAM_SUCCEEDED,
-    StoreEnding,
+    EndReason,
 )
 
 log = logging.getLogger("holdfast.store")
@@ -42,7 +42,7 @@ log = logging.getLogger("holdfast.store")
 _EDGE_COLUMNS = {"parent_id": Column.UUID, "child_id": Column.UUID, "on_status": Column.TEXT}
 
 
-class Ended(NamedTuple):
+class EndedStep(NamedTuple):
     """A task that has just reached a terminal state."""
 
     id: bytes
@@ -80,7 +80,7 @@ def connect(submissions: Sequence[Submission]) -> Steps[None]:
         ),
     )
     ended = [
-        Ended(rows.uuid(row[0]), TaskStatus(row[1])) for row in locked if rows.is_status(row[1])
+        EndedStep(rows.uuid(row[0]), TaskStatus(row[1])) for row in locked if rows.is_status(row[1])
     ]
     yield from resolve([parent for parent in ended if parent.status.is_terminal])
 
@@ -130,15 +130,17 @@ def _check_order(graph: dict[bytes, dict[bytes, On]]) -> None:
         ) from None
 
 
-def ended_steps(found: Rows, *, id: int, status: int, workflow_id: int) -> list[Ended]:
+def ended_steps(found: Rows, *, id: int, status: int, workflow_id: int) -> list[EndedStep]:
     """Those of the rows that are ended workflow steps, given where their columns are."""
     steps = [row for row in found if row[workflow_id] is not None and row[status] in TERMINAL]
     return [
-        Ended(rows.uuid(row[id]), TaskStatus(row[status])) for row in steps if rows.is_uuid(row[id])
+        EndedStep(rows.uuid(row[id]), TaskStatus(row[status]))
+        for row in steps
+        if rows.is_uuid(row[id])
     ]
 
 
-def resolve(ended: Sequence[Ended]) -> Steps[None]:
+def resolve(ended: Sequence[EndedStep]) -> Steps[None]:
     """Resolve the edges of ended tasks, and of those that are skipped because of it."""
     queues: set[str] = set()
     while ended:
@@ -147,7 +149,7 @@ def resolve(ended: Sequence[Ended]) -> Steps[None]:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
 
 
-def _resolve_once(ended: Sequence[Ended], queues: set[str]) -> Steps[list[Ended]]:
+def _resolve_once(ended: Sequence[EndedStep], queues: set[str]) -> Steps[list[EndedStep]]:
     edges = yield Statement(
         "resolve_edges",
         {
@@ -225,26 +227,26 @@ def unblock(ids: Iterable[bytes], queues: set[str]) -> Steps[None]:
         queues.update(rows.texts(ready_in))
 
 
-def _skip(children: dict[bytes, Waiting]) -> Steps[list[Ended]]:
+def _skip(children: dict[bytes, Waiting]) -> Steps[list[EndedStep]]:
     doomed = Uuids(sorted(child for child, state in children.items() if state.cannot_run))
     if not doomed:
         return []
     reasons = yield from _reasons(doomed)
-    skipped: list[Ended] = []
-    for ending in _REASONS:
-        ids = Uuids(child for child in doomed if reasons[child] is ending)
+    skipped: list[EndedStep] = []
+    for why in _REASONS:
+        ids = Uuids(child for child in doomed if reasons[child] is why)
         if not ids:
             continue
         found = yield Statement(
             "skip",
             {
                 "ids": ids,
-                "error": ending.error,
-                "error_code": ending.code,
-                "reason": ending.reason,
+                "error": why.error,
+                "error_code": why.code,
+                "reason": why.reason,
             },
         )
-        skipped += [Ended(rows.uuid(row[0]), TaskStatus.CANCELLED) for row in found]
+        skipped += [EndedStep(rows.uuid(row[0]), TaskStatus.CANCELLED) for row in found]
     return skipped
 
 
@@ -252,17 +254,17 @@ _REASONS = (UPSTREAM_FAILED, UPSTREAM_CANCELLED, UPSTREAM_SUCCEEDED)
 """Why a step is skipped; of several reasons the first one counts."""
 
 
-def _reasons(doomed: Uuids) -> Steps[dict[bytes, StoreEnding]]:
+def _reasons(doomed: Uuids) -> Steps[dict[bytes, EndReason]]:
     """Why each of these will never have what it needs, as all its parents that ended tell."""
     unmet = yield Statement("unmet_edges", {"ids": doomed})
-    found: dict[bytes, set[StoreEnding]] = defaultdict(set)
+    found: dict[bytes, set[EndReason]] = defaultdict(set)
     for child_id, status, error_code, *_ in unmet:
         found[rows.uuid(child_id)].add(_reason(status, error_code))
     # A parent that was deleted has taken its edge along: nobody is left to blame.
     return {child: min(found[child] or {UPSTREAM_FAILED}, key=_REASONS.index) for child in doomed}
 
 
-def _reason(status: str | None, error_code: str | None) -> StoreEnding:
+def _reason(status: str | None, error_code: str | None) -> EndReason:
     """What an ended parent is to a child that it leaves without what it needs.
 
     One that was skipped itself hands down its own reason.
@@ -304,7 +306,7 @@ def resume(workflow_id: bytes) -> Steps[None]:
     """Undo `hold`: resolve the pause as if a parent had completed."""
     # Locked before their edges, in the order in which `hold` takes them.
     yield Statement("unbegun_steps", {"workflow_id": workflow_id})
-    yield from resolve([Ended(workflow_id, TaskStatus.COMPLETED)])
+    yield from resolve([EndedStep(workflow_id, TaskStatus.COMPLETED)])
 
 
 def reopen(parents: Sequence[bytes]) -> Steps[list[bytes]]:
@@ -332,7 +334,7 @@ def _given_back(edges: Rows) -> dict[bytes, tuple[int, int]]:
     return {child: (opened[child], needed[child]) for child in opened}
 
 
-def revisit(needy: Iterable[bytes], parents: Sequence[Ended]) -> Steps[set[bytes]]:
+def revisit(needy: Iterable[bytes], parents: Sequence[EndedStep]) -> Steps[set[bytes]]:
     """Steps that ended without what they need are to be resubmitted: those that cannot be.
 
     Their parents may have been resubmitted since, and have ended in another way, or not yet. So

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from holdfast.core.decide import Change
 from holdfast.core.lifecycle import Verb
-from holdfast.core.outcome import Change
 from holdfast.core.records import BUSY, LOST, NO_USAGE, Answer, Landing, Usage
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
@@ -39,8 +39,8 @@ from holdfast.store.op import (
 )
 from holdfast.store.verbs import evidence, stats
 from holdfast.store.verbs.claims import lockable
-from holdfast.store.verbs.dependents import Ended, ended_steps, resolve
-from holdfast.store.verbs.store_endings import CANCELLED
+from holdfast.store.verbs.dependents import EndedStep, ended_steps, resolve
+from holdfast.store.verbs.end_reasons import CANCELLED
 
 _DONE = Hint(Channel.DONE)
 _COMPLETED = Landing(Answer.LANDED, TaskStatus.COMPLETED)
@@ -57,7 +57,7 @@ class Completion(Struct, frozen=True, gc=False):
     in_workflow: bool = False
 
 
-class Ending(NamedTuple):
+class RunChange(NamedTuple):
     """A run that ended otherwise, and what is to become of its task."""
 
     key: Key
@@ -116,37 +116,37 @@ def _complete(
             landing = landings[attempt] = Landing(Answer.LANDED, TaskStatus.COMPLETED, attempt)
         answers[key] = landing
     in_workflows = [row for row in ended if row[3] is not None]
-    yield from resolve([Ended(id, TaskStatus.COMPLETED) for id in rows.uuids(in_workflows, 1)])
+    yield from resolve([EndedStep(id, TaskStatus.COMPLETED) for id in rows.uuids(in_workflows, 1)])
     return answers
 
 
-def end(endings: Sequence[Ending], *, skip_locked: bool = False) -> Op[dict[Key, Landing]]:
+def end(changes: Sequence[RunChange], *, skip_locked: bool = False) -> Op[dict[Key, Landing]]:
     """fail, retry, snooze, interrupt, stall, recover, ack_cancel, as each `Change` says."""
-    return Op(end_steps(endings, skip_locked), Mode.WRITE, "end")
+    return Op(end_steps(changes, skip_locked), Mode.WRITE, "end")
 
 
-def end_steps(endings: Sequence[Ending], skip_locked: bool = False) -> Steps[dict[Key, Landing]]:
+def end_steps(changes: Sequence[RunChange], skip_locked: bool = False) -> Steps[dict[Key, Landing]]:
     """The steps of `end`, for operations that end runs among other things."""
-    answers: dict[Key, Landing] = {e.key: LOST for e in endings}
+    answers: dict[Key, Landing] = {e.key: LOST for e in changes}
     if skip_locked:
-        free = yield from lockable([e.key for e in endings])
-        answers.update({e.key: BUSY for e in endings if e.key not in free})
-        endings = [e for e in endings if e.key in free]
+        free = yield from lockable([e.key for e in changes])
+        answers.update({e.key: BUSY for e in changes if e.key not in free})
+        changes = [e for e in changes if e.key in free]
     ended = yield Statement(
         "end",
         {
-            "changes": Changes([(e.key, e.token, _wish(e.change)) for e in endings]),
+            "changes": Changes([(e.key, e.token, _wish(e.change)) for e in changes]),
             "cancel_error": CANCELLED.error,
             "cancel_reason": CANCELLED.reason,
         },
     )
-    by_key = {e.key: e for e in endings}
+    by_key = {e.key: e for e in changes}
     queues: set[str] = set()
     attempts: list[Row] = []
     for row in ended:
-        ending, status = by_key[rows.key(row[0])], TaskStatus(row[2])
-        answers[ending.key] = Landing(_answer(ending.change, status), status, row[3], row[5])
-        attempts.append(_attempt(ending, status, row))
+        run, status = by_key[rows.key(row[0])], TaskStatus(row[2])
+        answers[run.key] = Landing(_answer(run.change, status), status, row[3], row[5])
+        attempts.append(_attempt(run, status, row))
         if status is TaskStatus.PENDING:
             queues.update(rows.texts([row[8]]))
     if attempts:
@@ -169,7 +169,7 @@ NO_EXTRAS = Extras()
 
 def finish(
     completions: Sequence[Completion],
-    endings: Sequence[Ending],
+    changes: Sequence[RunChange],
     extras: Extras = NO_EXTRAS,
     *,
     skip_locked: bool = False,
@@ -179,25 +179,25 @@ def finish(
     With `skip_locked`, a task that another transaction holds is BUSY, and so is one of which
     something that waits for it is held; nothing about it is written.
     """
-    if not endings and extras is NO_EXTRAS:
+    if not changes and extras is NO_EXTRAS:
         return complete(completions, skip_locked=skip_locked, terse=True)
-    return Op(_finish(completions, endings, extras, skip_locked), Mode.WRITE, "finish")
+    return Op(_finish(completions, changes, extras, skip_locked), Mode.WRITE, "finish")
 
 
 def _finish(
     completions: Sequence[Completion],
-    endings: Sequence[Ending],
+    changes: Sequence[RunChange],
     extras: Extras,
     skip_locked: bool,
 ) -> Steps[dict[Key, Landing]]:
     answers: dict[Key, Landing] = {}
     notes, logs = extras.notes, extras.logs
     if skip_locked:
-        keys = [c.key for c in completions] + [e.key for e in endings]
+        keys = [c.key for c in completions] + [e.key for e in changes]
         free = yield from lockable(keys)
         answers = {key: BUSY for key in keys if key not in free}
         completions = [c for c in completions if c.key in free]
-        endings = [e for e in endings if e.key in free]
+        changes = [e for e in changes if e.key in free]
         notes = [note for note in notes if note.key not in answers]
         logs = [part for part in logs if part.key not in answers]
     # First what is fenced by the claims that are about to end.
@@ -207,8 +207,8 @@ def _finish(
         yield from evidence.append_logs(logs)
     if completions:
         answers |= yield from _complete(completions, False, terse=True)
-    if endings:
-        answers |= yield from end_steps(endings)
+    if changes:
+        answers |= yield from end_steps(changes)
     if extras.tallies:
         yield from stats.add(extras.tallies)
     return answers
@@ -273,17 +273,17 @@ _ATTEMPT_COLUMNS = {
 }
 
 
-def _attempt(ending: Ending, status: TaskStatus, row: Row) -> Row:
+def _attempt(run: RunChange, status: TaskStatus, row: Row) -> Row:
     """The attempt row says what became of the code, whatever became of the task."""
     _, _, _, attempt, started_at, finished_at, hostname, process_name, _, _ = row
-    change, usage = ending.change, ending.usage
+    change, usage = run.change, run.usage
     error = change.error
     return (
-        ending.key,
+        run.key,
         attempt,
         change.attempt.value,
         change.will_retry and not status.is_terminal,
-        ending.token,
+        run.token,
         # Absent only where somebody has taken it away.
         finished_at if started_at is None else started_at,
         finished_at,
@@ -291,9 +291,9 @@ def _attempt(ending: Ending, status: TaskStatus, row: Row) -> Row:
         None if error is None else error.message,
         change.failed_reason,
         change.result,
-        ending.worker_id,
+        run.worker_id,
         rows.optional_text(hostname),
-        ending.pid,
+        run.pid,
         rows.optional_text(process_name),
         change.exit_code,
         change.exit_signal,

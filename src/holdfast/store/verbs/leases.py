@@ -25,9 +25,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from holdfast.core.decide import Change
 from holdfast.core.errors import PayloadError
 from holdfast.core.identity import as_text
-from holdfast.core.outcome import Change
 from holdfast.core.records import LOST
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
@@ -45,7 +45,7 @@ from holdfast.store.op import (
 )
 from holdfast.store.verbs import dependents
 from holdfast.store.verbs.claims import Hold, lockable, release, writable
-from holdfast.store.verbs.finish import Ending, end_steps
+from holdfast.store.verbs.finish import RunChange, end_steps
 from holdfast.store.verbs.refusal import invalid
 
 log = logging.getLogger("holdfast.store")
@@ -212,7 +212,7 @@ def recover(
     token = rows.uuid(raw)
     leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(task_ids)})
     holds: list[Hold] = []
-    endings: list[Ending] = []
+    changes: list[RunChange] = []
     left: list[Key] = []
     queues: set[str] = set()
     for row in leased:
@@ -223,18 +223,18 @@ def recover(
             holds.append(Hold(key, token))
             queues.update(rows.texts([row[13]]))
         else:
-            ending = _decided(decide, key, token, row)
-            if ending is None:
+            run = _decided(decide, key, token, row)
+            if run is None:
                 left.append(key)
             else:
-                endings.append(ending)
-    if endings:
+                changes.append(run)
+    if changes:
         # What waits for such a task may be held, too, by somebody who is adding to a workflow.
-        free = yield from lockable([ending.key for ending in endings])
-        left += [ending.key for ending in endings if ending.key not in free]
-        endings = [ending for ending in endings if ending.key in free]
+        free = yield from lockable([run.key for run in changes])
+        left += [run.key for run in changes if run.key not in free]
+        changes = [run for run in changes if run.key in free]
     released = (yield from release(holds, queues=queues)) if holds else {}
-    ended = (yield from end_steps(endings)) if endings else {}
+    ended = (yield from end_steps(changes)) if changes else {}
     if left:
         yield Statement("cut_lease", {"token": token, "keys": Keys(left)})
     else:
@@ -286,18 +286,18 @@ def give_up(
         # What waits for such a task may be held, too.
         free = yield from lockable(list(running))
         held |= {key: _id(row) for key, row in running.items() if key not in free}
-    endings = [
-        Ending(key, token, interrupted, pid=row[9], worker_id=rows.optional_text(row[10]))
+    changes = [
+        RunChange(key, token, interrupted, pid=row[9], worker_id=rows.optional_text(row[10]))
         for key, row in running.items()
         if key not in held
     ]
     if holds:
         yield from release(holds, queues=rows.texts({row[13] for row in ours}))
-    if endings:
-        yield from end_steps(endings)
+    if changes:
+        yield from end_steps(changes)
     if keys is None and not held:
         yield Statement("clean_leases", {"tokens": Uuids([token])})
-    return GivenUp([hold.key for hold in holds] + [ending.key for ending in endings], held)
+    return GivenUp([hold.key for hold in holds] + [run.key for run in changes], held)
 
 
 class Audited(NamedTuple):
@@ -374,14 +374,14 @@ def audit(after: bytes = bytes(16), *, page: int = 500) -> Steps[Audited]:
 
 def _decided(
     decide: Callable[[Abandoned], Change], key: Key, token: bytes, row: Row
-) -> Ending | None:
-    """The ending of one abandoned task; one that cannot be decided must not stop the others.
+) -> RunChange | None:
+    """The change of one abandoned task; one that cannot be decided must not stop the others.
 
     One that cannot be read ends as it would have at the next claim.
     """
     wrong = rows.wrong_in_flight(row)
     if wrong is not None:
-        return Ending(key, token, invalid(wrong), worker_id=rows.optional_text(row[10]))
+        return RunChange(key, token, invalid(wrong), worker_id=rows.optional_text(row[10]))
     id = rows.uuid(row[1])
     abandoned = Abandoned(
         id=id,
@@ -402,7 +402,7 @@ def _decided(
     except Exception:
         log.exception("task %s cannot be recovered; it is set aside", as_text(id))
         return None
-    return Ending(key, token, change, pid=row[9], worker_id=rows.optional_text(row[10]))
+    return RunChange(key, token, change, pid=row[9], worker_id=rows.optional_text(row[10]))
 
 
 def _id(row: Row) -> bytes:

@@ -25,7 +25,7 @@ from holdfast.store.op import (
     Uuids,
     writes,
 )
-from holdfast.store.verbs.dependents import Ended, refuse, reopen, revisit
+from holdfast.store.verbs.dependents import EndedStep, refuse, reopen, revisit
 
 _RESUBMITTABLE = frozenset(
     {
@@ -67,7 +67,7 @@ def resubmit(
         ]
         stuck = yield from revisit(
             (_id(row) for row in eligible if row[6] > 0),
-            [Ended(_id(row), TaskStatus(row[1])) for row in locked],
+            [EndedStep(_id(row), TaskStatus(row[1])) for row in locked],
         )
         able = [row for row in eligible if _id(row) not in stuck]
         if not able:

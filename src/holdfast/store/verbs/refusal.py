@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.core.decide import Change
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.lifecycle import Verb
-from holdfast.core.outcome import Change
 from holdfast.core.payload.failure import encode_error
 from holdfast.core.records import LOST, Refused
 from holdfast.core.result import TaskError
@@ -19,7 +19,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.core.text import one_line
 from holdfast.store.op import Steps, writes
 from holdfast.store.verbs.claims import Begin, start
-from holdfast.store.verbs.finish import Ending, end_steps
+from holdfast.store.verbs.finish import RunChange, end_steps
 
 
 def invalid(reason: str) -> Change:
@@ -42,6 +42,6 @@ def refuse(
     """CLAIMED or RUNNING → FAILED for rows that a claim could not read; how many ended."""
     yield from start([Begin(each.key, token, 0, "") for each in refused], hostname=hostname)
     ended = yield from end_steps(
-        [Ending(each.key, token, invalid(each.reason), worker_id=worker_id) for each in refused]
+        [RunChange(each.key, token, invalid(each.reason), worker_id=worker_id) for each in refused]
     )
     return sum(landing is not LOST for landing in ended.values())

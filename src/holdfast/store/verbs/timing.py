@@ -29,7 +29,7 @@ from holdfast.store.op import (
 )
 from holdfast.store.verbs.claims import behind, known_name, lockable
 from holdfast.store.verbs.dependents import ended_steps, resolve
-from holdfast.store.verbs.store_endings import DROPPED, EXPIRED
+from holdfast.store.verbs.end_reasons import DROPPED, EXPIRED
 
 BATCH = 500
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from holdfast.core.ending import Failed, Outcome, Returned
+from holdfast.core.outcome import Failed, Outcome, Returned
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.queue_choice import QueueChoice

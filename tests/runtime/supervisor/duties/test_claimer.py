@@ -10,8 +10,8 @@ from typing import Any, cast
 import apsw
 import pytest
 
-from holdfast.core.ending import NotBegun, Returned
 from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import NotBegun, Returned
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.supervisor.duties.claimer import Claimer

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from holdfast.core.ending import Returned
+from holdfast.core.outcome import Returned
 from holdfast.runtime.supervisor.duties.finisher import Finisher
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.verbs import stats

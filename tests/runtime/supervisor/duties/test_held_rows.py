@@ -10,7 +10,7 @@ from typing import Any, LiteralString, cast
 
 import pytest
 
-from holdfast.core.ending import Returned
+from holdfast.core.outcome import Returned
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.queue_choice import QueueChoice

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from holdfast.core.ending import Returned
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.outcome import Returned
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.duties.lease_keeper import LeaseKeeper
 from holdfast.runtime.supervisor.outage import Outage

@@ -1,21 +1,25 @@
 """What a child's word, or its death, means for the tasks it had in hand.
 
-Owns the translation into what `core.outcome.decide` understands. A child is believed about its
+Owns the translation into what `core.decide` understands. A child is believed about its
 own tasks only; whether a task is its own has been asked before (`Ledger.own`).
 """
 
 from __future__ import annotations
 
-from holdfast.core.ending import NEIGHBOUR, Interrupted, TimedOut, Why, ended_because
 from holdfast.core.outcome import (
+    NEIGHBOUR,
     AbortAsked,
     Crashed,
     Failed,
+    Interrupted,
     NotBegun,
     Outcome,
     RetryAsked,
     Returned,
     SnoozeAsked,
+    TimedOut,
+    Why,
+    ended_because,
 )
 from holdfast.core.payload.failure import decode_error
 from holdfast.runtime.supervisor.state.assignment import Assignment

@@ -15,7 +15,7 @@ from holdfast.runtime.supervisor.state.child_handle import ChildHandle
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessEnd:
     """How a process ended, as far as that is known."""
 
     exit_code: int | None = None
@@ -33,22 +33,22 @@ def watch(child: ChildHandle) -> int | None:
         return None
 
 
-def ended(child: ChildHandle, descriptor: int | None) -> Ended:
+def ended(child: ChildHandle, descriptor: int | None) -> ProcessEnd:
     """Take leave of one that is dead: what is left of its process group is killed."""
     if child.pid is None:
-        return Ended()
+        return ProcessEnd()
     orphan_guard.kill_group(child.pid)
     if descriptor is None:
-        return Ended()
+        return ProcessEnd()
     try:
         found = os.waitid(os.P_PIDFD, descriptor, os.WEXITED | os.WNOHANG)
     except OSError:
         # Somebody else's child by now.
-        return Ended()
+        return ProcessEnd()
     finally:
         os.close(descriptor)
     if found is None:
-        return Ended()
+        return ProcessEnd()
     if found.si_code == os.CLD_EXITED:
-        return Ended(exit_code=found.si_status)
-    return Ended(exit_signal=found.si_status)
+        return ProcessEnd(exit_code=found.si_status)
+    return ProcessEnd(exit_signal=found.si_status)

@@ -10,8 +10,8 @@ import logging
 import threading
 from collections.abc import Sequence
 
+from holdfast.core.decide import Change
 from holdfast.core.lifecycle import Verb
-from holdfast.core.outcome import Change
 from holdfast.core.payload.failure import encode_error
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.state.assignment import Assignment

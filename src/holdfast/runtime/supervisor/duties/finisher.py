@@ -26,9 +26,10 @@ from time import monotonic
 
 import msgspec
 
+from holdfast.core.decide import decide
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import StoreUnavailable
-from holdfast.core.outcome import Failed, Returned, decide
+from holdfast.core.outcome import Failed, Returned
 from holdfast.core.records import Answer, ClaimedTask, Landing
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
@@ -42,7 +43,7 @@ from holdfast.runtime.supervisor.task_log import TaskLog, named
 from holdfast.store.op import Key, Op, apart, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import finish, inspect
-from holdfast.store.verbs.finish import NO_EXTRAS, Completion, Ending, Extras
+from holdfast.store.verbs.finish import NO_EXTRAS, Completion, Extras, RunChange
 from holdfast.store.verbs.stats import Tally
 
 log = logging.getLogger("holdfast.worker")
@@ -129,13 +130,13 @@ class Finisher:
         return 0.0
 
     def _write(self, batch: list[Finished], *, waits: bool = True, halvings: int = 0) -> None:
-        completions, endings = self._decide(batch)
+        completions, changes = self._decide(batch)
         extras = self._extras(batch, tallies=waits)
 
         def make() -> Op[dict[Key, Landing]]:
             if waits:
-                return finish.finish(completions, endings, extras)
-            return at_once(finish.finish(completions, endings, extras, skip_locked=True))
+                return finish.finish(completions, changes, extras)
+            return at_once(finish.finish(completions, changes, extras, skip_locked=True))
 
         try:
             answers = self._store.attempt(make)
@@ -168,32 +169,32 @@ class Finisher:
             self._counts.clear()
             self._tally_at = monotonic() + _TALLY_EVERY
         self._settle(batch, answers)
-        if endings or self._task_log.says_completions:
-            self._tell(batch, endings, answers)
+        if changes or self._task_log.says_completions:
+            self._tell(batch, changes, answers)
         if any(landing.status is TaskStatus.SCHEDULED for landing in answers.values()):
             self._put_off()
-        self._cry(batch, endings, answers)
+        self._cry(batch, changes, answers)
 
     def _cry(
-        self, batch: Sequence[Finished], endings: Sequence[Ending], answers: dict[Key, Landing]
+        self, batch: Sequence[Finished], changes: Sequence[RunChange], answers: dict[Key, Landing]
     ) -> None:
         orphans = {d.assignment.task.key: d.assignment for d in batch if d.orphaned}
-        for ending in endings if orphans else ():
-            landing = answers.get(ending.key)
-            if ending.key in orphans and landing is not None and landing.status is not None:
-                self._remote_hooks.orphaned(orphans[ending.key], ending.change, landing.status)
+        for run in changes if orphans else ():
+            landing = answers.get(run.key)
+            if run.key in orphans and landing is not None and landing.status is not None:
+                self._remote_hooks.orphaned(orphans[run.key], run.change, landing.status)
 
     def _tell(
-        self, batch: Sequence[Finished], endings: Sequence[Ending], answers: dict[Key, Landing]
+        self, batch: Sequence[Finished], changes: Sequence[RunChange], answers: dict[Key, Landing]
     ) -> None:
         """Have the log say what became of these runs."""
-        changes = {ending.key: ending.change for ending in endings}
+        by_key = {run.key: run.change for run in changes}
         completions = self._task_log.says_completions
         for done in batch:
             assignment = done.assignment
             task = assignment.task
             landing = answers.get(task.key, _COMPLETED_ITSELF)
-            change = changes.get(task.key)
+            change = by_key.get(task.key)
             if landing.answer is not Answer.LANDED:
                 continue
             if change is None:
@@ -243,9 +244,9 @@ class Finisher:
             self._ledger.finished.extend(batch)
             self._ledger.outcomes.wait(0.05)
 
-    def _decide(self, batch: Sequence[Finished]) -> tuple[list[Completion], list[Ending]]:
+    def _decide(self, batch: Sequence[Finished]) -> tuple[list[Completion], list[RunChange]]:
         completions: list[Completion] = []
-        endings: list[Ending] = []
+        changes: list[RunChange] = []
         for done in batch:
             assignment = done.assignment
             task, pid = assignment.task, assignment.child.pid
@@ -264,10 +265,10 @@ class Finisher:
                 )
             else:
                 change = decide(task, done.outcome, assignment.policy, random.random)
-                endings.append(
-                    Ending(task.key, task.token, change, pid, self._worker_id, done.usage)
+                changes.append(
+                    RunChange(task.key, task.token, change, pid, self._worker_id, done.usage)
                 )
-        return completions, endings
+        return completions, changes
 
     def _settle(self, batch: Sequence[Finished], answers: dict[Key, Landing]) -> None:
         busy: list[Finished] = []

@@ -21,9 +21,9 @@ import logging
 import time
 from collections.abc import Callable
 
+from holdfast.core.decide import Change
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.lifecycle import Verb
-from holdfast.core.outcome import Change
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment

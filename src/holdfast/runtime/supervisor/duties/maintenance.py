@@ -20,9 +20,10 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import TypeAlias
 
+from holdfast.core.decide import Change, decide
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Change, Crashed, decide
+from holdfast.core.outcome import Crashed
 from holdfast.core.pause import growing
 from holdfast.core.text import one_line
 from holdfast.runtime.options import WorkerOptions

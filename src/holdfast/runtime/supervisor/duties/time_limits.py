@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, monotonic_ns
 
-from holdfast.core.ending import Why
+from holdfast.core.outcome import Why
 from holdfast.runtime.supervisor.children import blocked_loop
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.state.assignment import Assignment

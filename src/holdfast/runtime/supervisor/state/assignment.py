@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from holdfast.core.ending import Why
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Outcome
+from holdfast.core.outcome import Outcome, Why
 from holdfast.core.records import NO_USAGE, ClaimedTask, Usage
 from holdfast.runtime.wire.messages import Job
 from holdfast.store.verbs.evidence import LogPart, TaskNote

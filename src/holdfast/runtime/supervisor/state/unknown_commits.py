@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from holdfast.core.decide import Change
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.lifecycle import Verb
-from holdfast.core.outcome import Change
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.core.text import one_line

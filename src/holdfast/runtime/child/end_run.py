@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.core.ending import Why
+from holdfast.core.outcome import Why
 
 
-class Ended(BaseException):
+class EndRun(BaseException):
     """Raised inside a task's code to end it; no `except Exception` stops it."""
 
     def __init__(self, why: Why = "cancel") -> None:
