@@ -34,12 +34,11 @@ from holdfast.core.errors import ConfigError, StoreError
 from holdfast.store import statement
 from holdfast.store.op import Mode, Op, Rows, Statement, drive
 from holdfast.store.settings import SqliteDriver, StoreSettings
-from holdfast.store.sqlite import database_file
+from holdfast.store.sqlite import database_file, doorbell
 from holdfast.store.sqlite.binding import Binder
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.drivers import autocheckpoint, connect_hook, one_library
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable, load
-from holdfast.store.sqlite.hints import doorbell
 from holdfast.store.sqlite.session import Session
 from holdfast.store.sqlite.turns import turnstile
 from holdfast.store.sqlite.turns.busy_wait import BusyWait

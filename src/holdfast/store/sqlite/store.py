@@ -21,14 +21,12 @@ from holdfast.store import statement
 from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import EVERY, Channel, Hint, Mode, Op, Rows, Statement, drive
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
-from holdfast.store.sqlite import database_file, faults, fork
+from holdfast.store.sqlite import database_file, doorbell, faults, fork
 from holdfast.store.sqlite.binding import Binder, Call
 from holdfast.store.sqlite.checkpoint import Checkpoint, Checkpointer
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.connections import Connections
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable
-from holdfast.store.sqlite.hints import doorbell
-from holdfast.store.sqlite.hints.listener import Listener
 from holdfast.store.sqlite.schema import SqliteSchema
 from holdfast.store.sqlite.session import Session
 from holdfast.store.sqlite.turns import turnstile
@@ -174,7 +172,7 @@ class SqliteStore:
         """Wake listeners now. Best effort; never raises."""
         self._doorbell.ring(channel, queues)
 
-    def listen(self, *channels: Channel) -> Listener:
+    def listen(self, *channels: Channel) -> doorbell.DoorbellListener:
         """Hear hints on these channels from now on."""
         self._open()
         return self._doorbell.listen(self._connections.data_version, *channels)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.store.op import Channel
-from holdfast.store.sqlite.hints import doorbell, listener
+from holdfast.store.sqlite import doorbell
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
@@ -170,7 +170,7 @@ def test_nobody_is_blocked_by_a_listener_that_sleeps(store: SqliteStore) -> None
         assert time.monotonic() - began < 5
 
         # Not all were taken in, so it is told that anything may have happened.
-        assert listener.ANYTHING in hints.wait(5)
+        assert doorbell.ANYTHING in hints.wait(5)
 
 
 def test_ringing_never_raises(store: SqliteStore) -> None:
@@ -228,7 +228,7 @@ def test_a_directory_that_is_closed_while_it_is_known(
         until(lambda: _heard(store, hints))
 
 
-def _heard(store: SqliteStore, hints: listener.Listener) -> bool:
+def _heard(store: SqliteStore, hints: doorbell.DoorbellListener) -> bool:
     store.hint(Channel.READY, ["q"])
     return "q" in hints.wait(0.01)
 

@@ -1,4 +1,4 @@
-"""The doorbell: whoever commits rings at everyone who sleeps.
+"""Wake-up hints between processes that share a file: whoever commits rings at everyone who sleeps.
 
 Owns the sockets in the directory `<database>-bell`: each listener binds a Unix
 datagram socket there, whose name says what it listens to, and a ring is one datagram
@@ -6,6 +6,10 @@ to each of them. It costs a sender some microseconds and wakes a worker in a fra
 of a millisecond. Only ever a hint: ringing never raises and never blocks; a listener
 whose buffer is full has been rung already; one that died is noticed by the refusal
 and its socket removed.
+
+A ring may be lost, so whoever waits also looks every tenth of a second whether anyone has
+committed (`CommitWatch`). That is the truth, and how commits are noticed that ring no
+bell: those of a caller's own transaction, or of another program.
 
 Where sockets cannot be bound (no permission, no Unix sockets) listeners poll. Where the
 directory is absent or closed to us nobody is rung; it is looked for again a moment later,
@@ -17,21 +21,32 @@ from __future__ import annotations
 
 import os
 import secrets
+import selectors
 import socket
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from time import monotonic, time_ns
+from types import TracebackType
+from typing import Self
 
+from holdfast.core.errors import StoreError
 from holdfast.store.op import Channel
 from holdfast.store.sqlite import faults, fork, side_file
-from holdfast.store.sqlite.hints.listener import Listener, remove
 from holdfast.store.sqlite.side_file import Distrusted
+
+ANYTHING = ""
+"""Heard when it is not known what happened."""
 
 _LONGEST_ADDRESS = 100 if sys.platform == "darwin" else 107
 _LONGEST_PAYLOAD = 1024
+_LONGEST_RECEIVED = 4096
+_WAKE = b"\0"
+# A socket takes this many datagrams by default and then refuses more, silently for us.
+_QUEUE = 10
+_LOOK_SECONDS = 0.1
 # A change within the granularity of the filesystem's clock may not show in its time stamp.
 _UNSETTLED_NS = 50_000_000
 # How long an absent or closed directory is believed to be so. Listeners look by themselves more
@@ -47,8 +62,8 @@ class Doorbell:
         self._folder = None if path == faults.MEMORY else f"{path}-bell"
         self._path = path
         self._mutex = threading.Lock()
-        self._local: list[weakref.ref[Listener]] = []
-        self._mouth: socket.socket | None = None
+        self._local: list[weakref.ref[DoorbellListener]] = []
+        self._sender: socket.socket | None = None
         self._descriptor: int | None = None
         self._listed: dict[Channel, list[str]] = {}
         self._listed_at: int | None = None
@@ -71,21 +86,22 @@ class Doorbell:
             for address in addresses:
                 self._send(payload, address)
 
-    def listen(self, data_version: Callable[[], object], *channels: Channel) -> Listener:
+    def listen(self, data_version: Callable[[], object], *channels: Channel) -> DoorbellListener:
         """Listen to the channels from now on; `data_version` differs when anyone committed."""
         bound = self._bind(channels)
         if bound is not None:
-            ear, address = bound
+            receiver, address = bound
 
             def ring(payload: bytes) -> None:
-                self._sender().sendto(payload, address)
+                self._socket().sendto(payload, address)
 
-            return Listener(ear, ring, data_version, address, channels)
-        ear, mouth = socket.socketpair(type=_pair_type())
-        ear.setblocking(False)
-        mouth.setblocking(False)
-        listener = Listener(ear, _keep(mouth), data_version, None, channels)
-        weakref.finalize(listener, mouth.close)
+            return DoorbellListener(receiver, ring, data_version, channels, address)
+        kind = socket.SOCK_DGRAM if _HAS_SOCKETS else socket.SOCK_STREAM
+        receiver, sender = socket.socketpair(type=kind)
+        receiver.setblocking(False)
+        sender.setblocking(False)
+        listener = DoorbellListener(receiver, sender.send, data_version, channels)
+        weakref.finalize(listener, sender.close)
         with self._mutex:
             self._local = [one for one in self._local if one() is not None]
             self._local.append(weakref.ref(listener))
@@ -93,9 +109,9 @@ class Doorbell:
 
     def close(self) -> None:
         with self._mutex:
-            if self._mouth is not None:
-                self._mouth.close()
-                self._mouth = None
+            if self._sender is not None:
+                self._sender.close()
+                self._sender = None
             self._forget()
 
     def __del__(self) -> None:
@@ -110,12 +126,12 @@ class Doorbell:
 
     def _send(self, payload: bytes, address: str) -> None:
         try:
-            (self._mouth or self._sender()).sendto(payload, address)
+            (self._sender or self._socket()).sendto(payload, address)
         except BlockingIOError:
             # Full: it has been rung already.
             pass
         except ConnectionRefusedError:
-            remove(address)
+            _remove(address)
             self._listed_at = None
         except FileNotFoundError:
             self._listed_at = None
@@ -123,11 +139,11 @@ class Doorbell:
             # Not ours to write to.
             pass
 
-    def _sender(self) -> socket.socket:
-        if self._mouth is None:
-            self._mouth = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            self._mouth.setblocking(False)
-        return self._mouth
+    def _socket(self) -> socket.socket:
+        if self._sender is None:
+            self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._sender.setblocking(False)
+        return self._sender
 
     def _addresses(self, channel: Channel) -> list[str]:
         """Who listens; the directory is read again only when it has changed."""
@@ -177,8 +193,8 @@ class Doorbell:
     def _bind(self, channels: Sequence[Channel]) -> tuple[socket.socket, str] | None:
         if self._folder is None or not _HAS_SOCKETS:
             return None
-        ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        ear.setblocking(False)
+        receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        receiver.setblocking(False)
         try:
             opened = side_file.open_folder(self._folder, self._path)
             with self._mutex:
@@ -189,18 +205,137 @@ class Doorbell:
                 self._closed_until = 0.0
             words = [channel.value for channel in channels]
             address = self._address(".".join([*words, str(os.getpid()), secrets.token_hex(4)]))
-            ear.bind(address)
+            receiver.bind(address)
             side_file.share_socket(address, side_file.mode_beside(self._path))
         except (OSError, Distrusted):
-            ear.close()
+            receiver.close()
             return None
-        return ear, address
+        return receiver, address
 
     def _forget(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
         self._listed_at = None
+
+
+class DoorbellListener:
+    """Hears rings at one socket; `ring_it` is how to ring it from this process.
+
+    A wait also looks every tenth of a second whether anyone has committed, by `data_version`.
+    """
+
+    def __init__(
+        self,
+        receiver: socket.socket,
+        ring_it: Callable[[bytes], object],
+        data_version: Callable[[], object],
+        channels: Collection[Channel],
+        address: str | None = None,
+    ) -> None:
+        self.channels = frozenset(channels)
+        self._receiver = receiver
+        self._ring_it = ring_it
+        self._data_version = data_version
+        self._address = address
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(receiver, selectors.EVENT_READ)
+        self._version = data_version()
+        self._closed = False
+        fork.join(self)
+
+    def fileno(self) -> int:
+        """Readable when something was heard; only a hint, like all of this."""
+        return self._receiver.fileno()
+
+    def wait(self, timeout: float) -> frozenset[str]:
+        """Sleep until a hint or the timeout; what was heard, empty after a timeout."""
+        deadline = monotonic() + timeout
+        try:
+            while not self._closed:
+                left = deadline - monotonic()
+                if self._selector.select(max(0.0, min(left, _LOOK_SECONDS))):
+                    heard = self._drain()
+                    if heard is not None:
+                        return heard
+                elif self._has_changed():
+                    return frozenset((ANYTHING,))
+                elif left <= 0:
+                    break
+        except (OSError, ValueError):
+            # Closed by another thread, between our look at `_closed` and the wait.
+            if not self._closed:
+                raise
+        return frozenset()
+
+    def wake(self) -> None:
+        """End a `wait` of another thread now."""
+        self.ring(_WAKE)
+
+    def ring(self, payload: bytes) -> None:
+        """Ring from this process. Best effort."""
+        if not self._closed:
+            try:
+                self._ring_it(payload)
+            except OSError:
+                pass
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self.wake()
+        self._closed = True
+        self._selector.close()
+        self._receiver.close()
+        if self._address is not None:
+            _remove(self._address)
+
+    def before_fork(self) -> None:
+        """Nothing: a socket may be open on both sides for a moment."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        if in_child and not self._closed:
+            # The parent listens on; a second holder would only keep its socket alive for ever.
+            self._closed = True
+            self._selector.close()
+            self._receiver.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _drain(self) -> frozenset[str] | None:
+        """All that has arrived; None if it was nothing after all."""
+        heard: set[str] = set()
+        count = 0
+        while True:
+            try:
+                payload = self._receiver.recv(_LONGEST_RECEIVED)
+            except (BlockingIOError, OSError):
+                break
+            count += 1
+            if payload != _WAKE:
+                heard.update(payload.decode(errors="replace").split("\n"))
+        if count >= _QUEUE:
+            heard.add(ANYTHING)
+        return frozenset(heard) if count else None
+
+    def _has_changed(self) -> bool:
+        try:
+            version = self._data_version()
+        except StoreError:
+            # Whoever waits will ask the store next, and hear what is wrong from it.
+            return False
+        changed = version != self._version
+        self._version = version
+        return changed
 
 
 _doorbells: weakref.WeakValueDictionary[str, Doorbell] = weakref.WeakValueDictionary()
@@ -224,12 +359,9 @@ def _may_look_into(folder: str) -> bool:
     return os.access(folder, os.R_OK | os.X_OK, effective_ids=effective)
 
 
-def _pair_type() -> int:
-    return socket.SOCK_DGRAM if _HAS_SOCKETS else socket.SOCK_STREAM
-
-
-def _keep(mouth: socket.socket) -> Callable[[bytes], None]:
-    def ring(payload: bytes) -> None:
-        mouth.send(payload)
-
-    return ring
+def _remove(address: str) -> None:
+    """Remove the socket of one who listens no more."""
+    try:
+        os.unlink(address)  # noqa: PTH108 - called from the ringing end, for every dead listener
+    except OSError:
+        pass

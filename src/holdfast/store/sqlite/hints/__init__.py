@@ -1,1 +1,0 @@
-"""Wake-up hints between processes that share a file."""
