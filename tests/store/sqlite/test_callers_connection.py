@@ -271,7 +271,7 @@ def test_inside_a_transaction_no_turn_is_needed(
     patient.run(verbs.put("first"))
     ours = threading.Thread(target=lambda: store.run(verbs.put("ours")))
     ours.start()
-    until(lambda: store._turns._fair_lock._owner is not None)  # type: ignore[attr-defined]
+    until(lambda: store._turns._fair_lock._owner is not None)
 
     patient.run(verbs.put("second"))
     theirs.commit()

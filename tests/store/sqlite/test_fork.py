@@ -313,7 +313,7 @@ def test_a_child_writes_while_the_parent_waits_for_its_turn(
     thread = threading.Thread(target=lambda: store.run(verbs.put("parent")))
     thread.start()
     # The thread is in the kernel's queue, with a descriptor that the child inherits.
-    until(lambda: store._turns._usher is not None and store._turns._usher._waiting)  # type: ignore[attr-defined]
+    until(lambda: store._turns._locks is not None and store._turns._locks._waiting)
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -24,7 +24,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.store.settings import StoreSettings
 from holdfast.store.sqlite.connections import Connections
 from holdfast.store.sqlite.drivers.driver import Connection
-from holdfast.store.sqlite.turns.turnstile import Turns
+from holdfast.store.sqlite.turns.turnstile import Turnstile
 
 _LONG_WAL = 4 * 1024 * 1024
 """As much as SQLite would let it grow by itself."""
@@ -51,7 +51,7 @@ class Checkpointer:
         settings: StoreSettings,
         path: str,
         connections: Connections,
-        turns: Turns,
+        turns: Turnstile,
         begin: Callable[[], Connection],
     ) -> None:
         self._timeout = settings.lock_timeout

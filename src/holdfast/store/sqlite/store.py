@@ -66,9 +66,7 @@ class SqliteStore:
         self.clock = Clock(settings.clock)
         self._connections = Connections(settings, self.path)
         self._doorbell = doorbell.of(self.path)
-        self._turns: turnstile.Turns = (
-            turnstile.PrivateTurns() if settings.in_memory else turnstile.of(self.path)
-        )
+        self._turns = turnstile.of(self.path)
         self._checkpointer = Checkpointer(
             settings, self.path, self._connections, self._turns, self._begin
         )

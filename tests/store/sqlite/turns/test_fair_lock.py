@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from holdfast.core.errors import StoreError
-from holdfast.store.sqlite.turns.fair_lock import FairLock
+from holdfast.store.sqlite.turns.turnstile import FairLock
 from tests.support.deadline import until
 
 

@@ -144,9 +144,9 @@ def test_the_waiting_thread_goes_when_it_is_idle(
     turns.enter(10)
     turns.leave()
 
-    usher = turns._usher
-    assert usher is not None
-    until(lambda: usher._thread is None)
+    locks = turns._locks
+    assert locks is not None
+    until(lambda: locks._thread is None)
 
     again = start("hold_turn", turns.path)
     assert again.hear() == "in"

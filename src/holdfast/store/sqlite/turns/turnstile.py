@@ -10,7 +10,7 @@ somebody who waits is overtaken by each other waiter about once.
 How: two files beside the database. Take the lock on `-turn`, then the lock on
 `-lock`, then let go of `-turn`; write; let go of `-lock`. Whoever has just written
 finds `-turn` taken by the one who is next, and queues up behind. The threads of one
-process wait for a `FairLock` of their own first, so a process asks for one lock at a time.
+process wait for a `FairLock` first, so a process asks for one lock at a time.
 
 Failure: the kernel frees both locks when their holder dies. A holder that is stopped
 or hangs makes the others' wait end in `StoreUnavailable`, which names it. Writers
@@ -18,7 +18,7 @@ that do not use the turnstile (the sqlite3 shell, a caller's own transaction) ar
 met by the store's retries of BEGIN IMMEDIATE; SQLite's locks, not these, protect the
 data.
 
-flock(2) knows no timeout, so a contended wait is made by a thread (`_Usher`) that
+flock(2) knows no timeout, so a contended wait is made by a thread (`_FileLocks`) that
 the waiting thread can give up on; it keeps its place in the kernel's queue for the
 next, or gives the turn back when it comes too late.
 """
@@ -29,13 +29,13 @@ import os
 import sys
 import threading
 import weakref
+from collections import deque
+from threading import get_ident
 from time import monotonic
-from typing import Protocol
 
-from holdfast.core.errors import StoreUnavailable
+from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.store.sqlite import faults, fork, side_file
 from holdfast.store.sqlite.turns import lock_holder
-from holdfast.store.sqlite.turns.fair_lock import FairLock
 
 if sys.platform == "win32":  # pragma: no cover - the worker is POSIX only; clients take chances
     _EXCLUSIVE = _AT_ONCE = _FREE = 0
@@ -51,59 +51,96 @@ else:
 _IDLE_SECONDS = 5.0
 
 
-class Turns(Protocol):
-    """Lets one thread at a time do something."""
+class FairLock:
+    """A lock that is granted strictly in the order of asking, to one thread at a time.
 
-    def enter(self, timeout: float) -> None: ...
+    `threading.Lock` has no order: a thread that releases it and asks again usually wins. Never
+    waits without a limit, and refuses a thread that already holds it instead of waiting for itself.
+    """
 
-    def leave(self) -> None: ...
-
-
-class PrivateTurns:
-    """The turns of a database in memory: only threads of this process compete."""
+    __slots__ = ("_mutex", "_owner", "_waiting")
 
     def __init__(self) -> None:
-        self._fair_lock = FairLock()
-        fork.join(self)
+        self._mutex = threading.Lock()
+        self._owner: int | None = None
+        self._waiting: deque[tuple[int, threading.Lock]] = deque()
 
-    def enter(self, timeout: float) -> None:
-        """Wait for the turn; `StoreUnavailable` when it does not come in time."""
-        if not self._fair_lock.acquire(timeout):
-            raise StoreUnavailable(
-                f"other threads used the database in memory for more than {timeout:g} s"
+    def acquire(self, timeout: float) -> bool:
+        me = get_ident()
+        if self._owner == me:
+            raise StoreError(
+                "this thread is in the middle of another operation on the same database; "
+                "a signal handler or a destructor that interrupted it must not use the store"
             )
+        try:
+            with self._mutex:
+                if self._owner is None:
+                    self._owner = me
+                    return True
+                ticket = threading.Lock()
+                ticket.acquire()
+                self._waiting.append((me, ticket))
+            if ticket.acquire(timeout=max(0.0, timeout)):
+                return True
+            with self._mutex:
+                if self._owner == me:
+                    # Granted and out of time at once.
+                    return True
+                self._waiting.remove((me, ticket))
+                return False
+        except BaseException:
+            # Interrupted, perhaps when it was already granted.
+            self._withdraw(me)
+            raise
 
-    def leave(self) -> None:
-        self._fair_lock.release()
+    def release(self) -> None:
+        with self._mutex:
+            if self._waiting:
+                self._grant_next()
+            else:
+                self._owner = None
 
-    def before_fork(self) -> None:
-        """Nothing to close."""
+    def reset(self) -> None:
+        """In a forked child: whoever held it or waited for it is not here."""
+        self._mutex = threading.Lock()
+        self._owner = None
+        self._waiting.clear()
 
-    def after_fork(self, *, in_child: bool) -> None:
-        if in_child:
-            self._fair_lock.reset()
+    def _withdraw(self, me: int) -> None:
+        with self._mutex:
+            self._waiting = deque(place for place in self._waiting if place[0] != me)
+            if self._owner == me:
+                self._grant_next()
+
+    def _grant_next(self) -> None:
+        if self._waiting:
+            self._owner, ticket = self._waiting.popleft()
+            ticket.release()
+        else:
+            self._owner = None
 
 
 class Turnstile:
-    """The turns of one database. One object in each process; get it from `of`."""
+    """The turns of one database. One object for a file in each process; get it from `of`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._fair_lock = FairLock()
-        self._usher: _Usher | None = None
+        self._has_files = path != faults.MEMORY
+        self._locks: _FileLocks | None = None
         fork.join(self)
 
     def enter(self, timeout: float) -> None:
         """Wait for the turn; `StoreUnavailable` when it does not come in time."""
         deadline = monotonic() + timeout
         if not self._fair_lock.acquire(timeout):
-            # Who of them has the turn may be waiting himself, for one who takes no turns.
-            who = lock_holder.of_others_write_lock(self.path)
-            raise self._late(timeout, who or "other threads of this process")
+            raise self._late_among_threads(timeout)
         try:
-            if self._usher is None:
-                self._usher = _Usher(self.path)
-            if not self._usher.enter(deadline):
+            if self._locks is None:
+                if not self._has_files:
+                    return
+                self._locks = _FileLocks(self.path)
+            if not self._locks.take(deadline):
                 raise self._late(timeout, _who(self.path))
         except OSError as error:
             self._fair_lock.release()
@@ -116,8 +153,8 @@ class Turnstile:
 
     def leave(self) -> None:
         try:
-            if self._usher is not None:
-                self._usher.leave()
+            if self._locks is not None:
+                self._locks.give_back()
         finally:
             self._fair_lock.release()
 
@@ -127,9 +164,18 @@ class Turnstile:
     def after_fork(self, *, in_child: bool) -> None:
         if in_child:
             self._fair_lock.reset()
-            if self._usher is not None:
-                self._usher.close()
-                self._usher = None
+            if self._locks is not None:
+                self._locks.close()
+                self._locks = None
+
+    def _late_among_threads(self, timeout: float) -> StoreUnavailable:
+        if not self._has_files:
+            return StoreUnavailable(
+                f"other threads used the database in memory for more than {timeout:g} s"
+            )
+        # The thread that has the turn may itself be waiting, for a writer that takes no turns.
+        who = lock_holder.of_others_write_lock(self.path)
+        return self._late(timeout, who or "other threads of this process")
 
     def _late(self, timeout: float, who: str | None) -> StoreUnavailable:
         by = f"; it is held by {who}" if who else ""
@@ -144,7 +190,9 @@ _mutex = threading.Lock()
 
 
 def of(path: str) -> Turnstile:
-    """The turnstile of the database at this (resolved) path."""
+    """The turnstile of the database at this (resolved) path; one in memory has its own."""
+    if path == faults.MEMORY:
+        return Turnstile(path)
     with _mutex:
         found = _turnstiles.get(path)
         if found is None:
@@ -166,7 +214,7 @@ def _who(path: str) -> str | None:
     )
 
 
-class _Usher:
+class _FileLocks:
     """Holds the two locks for this process, and waits for them with a time limit.
 
     Only the thread at the head of the line calls it.
@@ -186,7 +234,7 @@ class _Usher:
         self._has_turn = False
         self._error: OSError | None = None
 
-    def enter(self, deadline: float) -> bool:
+    def take(self, deadline: float) -> bool:
         """Take both locks; False when they could not be had in time."""
         try:
             return self._try() or self._wait(deadline - monotonic())
@@ -237,7 +285,7 @@ class _Usher:
             raise error
         return True
 
-    def leave(self) -> None:
+    def give_back(self) -> None:
         flock(self._lock, _FREE)
 
     def close(self) -> None:
@@ -297,7 +345,7 @@ class _Usher:
                 self._error = error
                 self._granted.release()
             elif error is None:
-                self.leave()
+                self.give_back()
 
 
 def _open(path: str, database: str) -> int:
