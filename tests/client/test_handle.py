@@ -34,7 +34,7 @@ from holdfast import (
     WaitTimeout,
 )
 from holdfast.client.waiting import wait
-from holdfast.core.lineage import Lineage, running
+from holdfast.core.identity import Lineage, running
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Failed, StoppedByShutdown
 from holdfast.core.payload.codec import to_json

@@ -1,8 +1,12 @@
-"""Task ids: UUIDv7, 16 bytes inside, 36 characters outside.
+"""Task ids: UUIDv7, 16 bytes inside, 36 characters outside; and whose code is running.
 
 Owns making, writing and reading ids. They sort by the time they were made, so neighbours
 in time are neighbours in the index. The time inside an id is the maker's clock and decides
 nothing.
+
+Owns also the context variable that says which task the current code belongs to. A worker's
+child sets it around a task's code; a send made there notes the task as its parent. It is here
+because sending and running are siblings that do not know each other.
 """
 
 from __future__ import annotations
@@ -12,17 +16,24 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final, Protocol
 from uuid import UUID
 
 from holdfast.core.errors import ConfigError, TaskNotFound
 
 __all__ = [
     "IdSource",
+    "Lineage",
+    "Running",
     "as_bytes",
     "as_text",
     "as_uuid",
+    "current",
     "new_id",
     "new_ids",
+    "running",
     "short_id",
     "sought",
     "uuid7",
@@ -165,3 +176,32 @@ def sought(task_id: UUID | str | bytes) -> bytes:
     if isinstance(task_id, str) and not _TEXT.fullmatch(task_id):
         raise TaskNotFound(task_id)
     return as_bytes(task_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The running task, seen from what it sends."""
+
+    task_id: bytes
+    root_id: bytes
+    """The task with which it all began: its own id, if nobody sent it from a task."""
+    trace_context: str | None
+
+
+class Running(Protocol):
+    """Whatever stands for the running task."""
+
+    @property
+    def lineage(self) -> Lineage: ...
+
+    def waits(self, waiting: bool, /) -> None:
+        """Its code does nothing but wait for other tasks, or no longer."""
+
+
+running: Final[ContextVar[Running | None]] = ContextVar("holdfast_running", default=None)
+
+
+def current() -> Lineage | None:
+    """The lineage of what is sent here and now; None outside a task."""
+    task = running.get()
+    return None if task is None else task.lineage

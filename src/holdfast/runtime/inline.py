@@ -22,7 +22,7 @@ from typing import Any
 
 from holdfast.core.decide import decide
 from holdfast.core.errors import PayloadError
-from holdfast.core.lineage import running
+from holdfast.core.identity import running
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Returned
 from holdfast.core.records import Answer, ClaimedTask

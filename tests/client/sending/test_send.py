@@ -25,7 +25,7 @@ from holdfast import (
     Unique,
     UniqueConflict,
 )
-from holdfast.core.lineage import Lineage, running
+from holdfast.core.identity import Lineage, running
 from tests.client.conftest import Hands
 
 Add = Task[[int, int], int]

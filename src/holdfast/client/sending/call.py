@@ -3,6 +3,11 @@
 Owns the way from a task, its options and its arguments to a `Submission`: everything is
 encoded, checked and stamped here, so whatever fails does so before any write. A call is
 plain data and keeps its id: sending it again is the same send.
+
+Owns also the `enqueue_sha` of a task, by which the store knows two sends for the same send. A
+send may be repeated under its id when its answer was lost; the repetition is recognised by this
+digest, and anything else under the same id is a `PayloadMismatch`. So it covers what the caller
+asked for, and nothing that differs between two tries: not the time of sending, not the machine.
 """
 
 from __future__ import annotations
@@ -10,25 +15,24 @@ from __future__ import annotations
 import reprlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from itertools import islice
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from holdfast.client.sending.send_options import SendOptions
 from holdfast.core.errors import ConfigError, PayloadError
-from holdfast.core.identity import new_id, new_ids
-from holdfast.core.lineage import Lineage, current
+from holdfast.core.identity import Lineage, current, new_id, new_ids
 from holdfast.core.moment import Due, from_us
 from holdfast.core.options import checks
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.options.policy import BY_NAME
 from holdfast.core.options.unique import Unique, slot
 from holdfast.core.payload.codec import encode_arguments, to_json
-from holdfast.core.payload.fingerprint import Fingerprinter
 from holdfast.core.payload.signature import Signature
 from holdfast.core.records import Submission
 
-__all__ = ["Call", "Form"]
+__all__ = ["Call", "Fingerprinter", "Form"]
 
 _AT_ONCE: Final = Due()
 _QUEUE: Final = "default"
@@ -69,6 +73,41 @@ class Call(NamedTuple):
 
     def __repr__(self) -> str:
         return f"<Call {self.task_name} {self.id}>"
+
+
+class Fingerprinter:
+    """Digests of sends that differ in their arguments only, so the rest is encoded once.
+
+    What is digested is one JSON array of all that was asked for. Give `good_until` only if
+    the caller did: a deadline computed from `good_for` moves with the clock.
+    """
+
+    __slots__ = ("_head", "_tail")
+
+    def __init__(
+        self,
+        *,
+        task_name: str,
+        version: int,
+        queue_name: str,
+        priority: int,
+        delay_us: int | None = None,
+        run_at: int | None = None,
+        good_until: int | None = None,
+        good_for_us: int | None = None,
+        task_options: str | None = None,
+        tags: str | None = None,
+    ) -> None:
+        before = (task_name, version, queue_name, priority)
+        after = (delay_us, run_at, good_until, good_for_us, task_options, tags)
+        self._head = to_json(before)[:-1]
+        self._tail = to_json(after)[1:-1]
+
+    def __call__(self, args: str, kwargs: str, unique_key: str | None = None) -> str:
+        """The digest of one send: 64 hex digits."""
+        arguments = to_json((args, kwargs))[1:-1]
+        key = "null" if unique_key is None else to_json(unique_key)
+        return sha256(f"{self._head},{arguments},{self._tail},{key}]".encode()).hexdigest()
 
 
 class Form:

@@ -20,7 +20,7 @@ from holdfast.client.access import Access
 from holdfast.client.explain import Why, unattended
 from holdfast.client.waiting.deadline import Deadline
 from holdfast.core.errors import HoldfastError, TaskNotFound, WaitTimeout
-from holdfast.core.lineage import current, running
+from holdfast.core.identity import current, running
 from holdfast.store.op import Steps, reads
 from holdfast.store.verbs.inspect import Ending, endings, statuses
 

@@ -21,7 +21,7 @@ from time import monotonic_ns
 from typing import Any
 
 from holdfast.core.errors import PayloadError
-from holdfast.core.lineage import running
+from holdfast.core.identity import running
 from holdfast.core.outcome import Why
 from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext

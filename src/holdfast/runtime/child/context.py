@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar, over
 from uuid import UUID
 
 from holdfast.core.errors import ClaimLost, ConfigError
-from holdfast.core.lineage import Lineage, running
+from holdfast.core.identity import Lineage, running
 from holdfast.core.options.policy import Policy
 from holdfast.core.payload import codec
 from holdfast.core.text import clean

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Generator
 from time import monotonic, monotonic_ns, sleep
 from typing import Any, Final, TypeVar
 
-from holdfast.core.lineage import running
+from holdfast.core.identity import running
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.steps import Stepped, Steps
 from holdfast.runtime.wire.shared_page import SharedPage

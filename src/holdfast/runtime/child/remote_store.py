@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
-from holdfast.core.lineage import running
+from holdfast.core.identity import running
 from holdfast.core.pause import growing
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.wire.messages import Answer, Ask, Listen, Message, Rang

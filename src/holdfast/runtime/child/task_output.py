@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from holdfast.core.lineage import running
+from holdfast.core.identity import running
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.stdio import OutputSink
 from holdfast.runtime.child.supervisor_link import SupervisorLink

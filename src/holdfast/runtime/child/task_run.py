@@ -19,7 +19,7 @@ from holdfast.core.decide import decide
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError
 from holdfast.core.hooks import Hook, TaskEvent
-from holdfast.core.lineage import running
+from holdfast.core.identity import running
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Why

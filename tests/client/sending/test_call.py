@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.payload.fingerprint import Fingerprinter
+from holdfast.client.sending.call import Fingerprinter
 
 SEND: dict[str, Any] = {
     "task_name": "resize",
