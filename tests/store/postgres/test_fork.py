@@ -11,8 +11,8 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from holdfast.store import fork
 from holdfast.store.op import Channel
-from holdfast.store.postgres import fork
 from holdfast.store.postgres.store import PostgresStore
 from tests.store.postgres import verbs
 from tests.support.deadline import until
@@ -109,7 +109,7 @@ def test_a_fork_that_ran_no_hooks_is_noticed(
         # What the process would look like had the hooks not run: it still believes to be another.
         pool = store._pool
         connection = psycopg.connect(store.settings.address)
-        monkeypatch.setattr(fork, "_pid", os.getppid())
+        monkeypatch.setattr(fork, "process", os.getppid())
         pool._all.add(connection)  # type: ignore[arg-type]
         assert store.run(verbs.value("backend")) != backend
         assert connection not in pool._all

@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import StoreError
+from holdfast.store import fork
 from holdfast.store.op import Channel
 from holdfast.store.settings import SqliteDriver
-from holdfast.store.sqlite import connections, fork
+from holdfast.store.sqlite import connections
 from holdfast.store.sqlite.drivers import descriptors
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
@@ -384,7 +385,7 @@ def test_a_fork_without_hooks_is_noticed(
 ) -> None:
     store.run(verbs.put("x"))
     # As if the fork had been made by a C library: no hook has run, but the process is another.
-    monkeypatch.setattr(fork, "_pid", -1)
+    monkeypatch.setattr(fork, "process", -1)
 
     with pytest.raises(StoreError, match="forked while its parent was using"):
         store.run(verbs.put("y"))

@@ -17,6 +17,7 @@ of the server's process.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Generator
 from math import ceil
 from time import monotonic, perf_counter
@@ -89,6 +90,24 @@ def _bounded(gen: PQGen[RV], patience: float) -> Generator[Any, Any, RV]:
     except StopIteration as end:
         answer: RV = end.value
         return answer
+
+
+# Never deallocated: psycopg would complain that nobody closed them.
+_abandoned: list[psycopg.Connection[Any]] = []
+
+
+def abandon(connection: OwnConnection) -> None:
+    """Give up a connection inherited from the parent without saying a word on it.
+
+    Its bare descriptor is closed, or the server would believe a dead parent alive for as long
+    as the child lives.
+    """
+    _abandoned.append(connection)
+    try:
+        descriptor = connection.fileno()
+    except psycopg.Error:
+        return
+    os.close(descriptor)
 
 
 class Opener:

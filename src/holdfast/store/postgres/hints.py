@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TypeAlias
 
+from holdfast.store import fork
 from holdfast.store.op import Channel
-from holdfast.store.postgres import fork
 
 WINDOW_S = 0.010
 LINGER_S = 1.0
@@ -67,7 +67,7 @@ class Limiter:
         self._names = {channel: channel_name(channel, schema) for channel in Channel}
         self._closed = False
         self._start()
-        fork.watch(self)
+        fork.inherit(self)
 
     def _start(self) -> None:
         # The lock itself where nobody waits: a condition takes it in Python.

@@ -14,6 +14,7 @@ replaced.
 from __future__ import annotations
 
 import logging
+import os
 import select
 import socket
 import threading
@@ -25,9 +26,9 @@ from typing import Self
 import psycopg
 
 from holdfast.core.errors import HoldfastError
-from holdfast.store.postgres import fork
+from holdfast.store import fork
 from holdfast.store.postgres.backoff import Backoff
-from holdfast.store.postgres.connection import OwnConnection
+from holdfast.store.postgres.connection import OwnConnection, abandon
 from holdfast.store.postgres.listen_route import ListenRoute
 
 logger = logging.getLogger("holdfast.store")
@@ -43,7 +44,7 @@ class PollListener:
 
     def __init__(self) -> None:
         self._woken = threading.Event()
-        fork.watch(self)
+        fork.inherit(self)
 
     def after_fork(self) -> None:
         """The lock inside the event may have been held."""
@@ -95,7 +96,7 @@ class PostgresListener:
         self._answer_s = answer_s
         self._closed = threading.Event()
         self._start()
-        fork.watch(self)
+        fork.inherit(self)
         self._reconnect()
 
     def _start(self) -> None:
@@ -115,7 +116,7 @@ class PostgresListener:
     def after_fork(self) -> None:
         """The child listens on its own; its wake-ups must not reach the parent."""
         if self._connection is not None:
-            fork.abandon(self._connection)
+            abandon(self._connection)
         self._ear.close()
         self._mouth.close()
         closed = self._closed.is_set()
@@ -126,7 +127,8 @@ class PostgresListener:
 
     def wait(self, timeout: float) -> frozenset[str]:
         """Sleep until a hint, a `wake` or the timeout; the payloads heard, each once."""
-        fork.settle()
+        if fork.process != os.getpid():
+            fork.settle()
         with self._lock:
             self._waiting = True
         try:

@@ -12,6 +12,7 @@ one attempt that the server is away.
 from __future__ import annotations
 
 import logging
+import os
 import select
 import threading
 from collections import deque
@@ -23,9 +24,9 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
-from holdfast.store.postgres import fork
+from holdfast.store import fork
 from holdfast.store.postgres.backoff import Backoff
-from holdfast.store.postgres.connection import Opener, OwnConnection
+from holdfast.store.postgres.connection import Opener, OwnConnection, abandon
 
 logger = logging.getLogger("holdfast.store")
 
@@ -46,7 +47,7 @@ class Pool:
         self._patience = patience
         self._closed = threading.Event()
         self._start()
-        fork.watch(self)
+        fork.inherit(self)
 
     def _start(self) -> None:
         self._lock = threading.Lock()
@@ -59,7 +60,7 @@ class Pool:
     def after_fork(self) -> None:
         """Leave the parent's connections to the parent."""
         for connection in self._all:
-            fork.abandon(connection)
+            abandon(connection)
         closed = self._closed.is_set()
         self._closed = threading.Event()
         if closed:
@@ -77,7 +78,8 @@ class Pool:
 
     def acquire(self, *, urgent: bool = False) -> OwnConnection:
         """A usable connection; `release` it whatever happens."""
-        fork.settle()
+        if fork.process != os.getpid():
+            fork.settle()
         return self._take(urgent) or self._open()
 
     def _take(self, urgent: bool) -> OwnConnection | None:

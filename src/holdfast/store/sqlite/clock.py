@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from holdfast.store.sqlite import fork
+from holdfast.store import fork
 from holdfast.store.sqlite.drivers.driver import Connection
 
 _SECOND = 1_000_000

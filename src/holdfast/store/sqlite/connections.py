@@ -23,8 +23,9 @@ from threading import get_ident
 from time import monotonic, time_ns
 
 from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
+from holdfast.store import fork
 from holdfast.store.settings import SqliteDriver, StoreSettings
-from holdfast.store.sqlite import database_file, faults, fork
+from holdfast.store.sqlite import database_file, faults
 from holdfast.store.sqlite.drivers import connect_hook, one_library
 from holdfast.store.sqlite.drivers.abandoned import abandon
 from holdfast.store.sqlite.drivers.descriptors import Identity, identity

@@ -33,8 +33,9 @@ from types import TracebackType
 from typing import Self
 
 from holdfast.core.errors import StoreError
+from holdfast.store import fork
 from holdfast.store.op import Channel
-from holdfast.store.sqlite import faults, fork, side_file
+from holdfast.store.sqlite import faults, side_file
 from holdfast.store.sqlite.side_file import Distrusted
 
 ANYTHING = ""

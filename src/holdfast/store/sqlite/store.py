@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from holdfast.core.errors import StoreError
-from holdfast.store import statement
+from holdfast.store import fork, statement
 from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import EVERY, Channel, Hint, Mode, Op, Rows, Statement, drive
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
-from holdfast.store.sqlite import database_file, doorbell, faults, fork
+from holdfast.store.sqlite import database_file, doorbell, faults
 from holdfast.store.sqlite.binding import Binder, Call
 from holdfast.store.sqlite.checkpoint import Checkpoint, Checkpointer
 from holdfast.store.sqlite.clock import Clock
@@ -290,7 +290,7 @@ class SqliteStore:
         return connection if begun else None
 
     def _transact(self, connection: Connection, work: Work[T]) -> T:
-        process = fork.this_process()
+        process = fork.process
         try:
             now = self.clock.begin(connection)
             before = connection.total_changes

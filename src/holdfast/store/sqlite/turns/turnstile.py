@@ -34,7 +34,8 @@ from threading import get_ident
 from time import monotonic
 
 from holdfast.core.errors import StoreError, StoreUnavailable
-from holdfast.store.sqlite import faults, fork, side_file
+from holdfast.store import fork
+from holdfast.store.sqlite import faults, side_file
 from holdfast.store.sqlite.turns import lock_holder
 
 if sys.platform == "win32":  # pragma: no cover - the worker is POSIX only; clients take chances
