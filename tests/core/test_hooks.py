@@ -6,7 +6,9 @@ import pytest
 
 from holdfast import Holdfast
 from holdfast.core.errors import ConfigError
-from holdfast.core.hooks import OF_WORKER, AppHooks, TaskEvent, TaskHooks, WorkerEvent
+from holdfast.core.hooks import OF_WORKER, AppHooks, TaskEvent, TaskHooks, WorkerEvent, hooks_after
+from holdfast.core.lifecycle import Verb
+from holdfast.core.status import TaskStatus
 
 
 def one(event: TaskEvent) -> None: ...
@@ -51,3 +53,22 @@ def test_hooks_hang_on_apps_and_tasks() -> None:
     add.hooks.on_failure(two)
     assert app.hooks.functions("on_failure") == (one,)
     assert add.options(priority=1).hooks.functions("on_failure") == (two,)
+
+
+@pytest.mark.parametrize(
+    ("verb", "target", "hooks"),
+    [
+        (Verb.COMPLETE, TaskStatus.COMPLETED, ["on_success", "after_finish"]),
+        (Verb.FAIL, TaskStatus.FAILED, ["on_failure", "after_finish"]),
+        (Verb.STALL, TaskStatus.STALLED, ["on_failure", "after_finish"]),
+        (Verb.RECOVER, TaskStatus.FAILED, ["on_failure", "after_finish"]),
+        (Verb.RECOVER, TaskStatus.PENDING, ["on_retry", "after_finish"]),
+        (Verb.RETRY, TaskStatus.SCHEDULED, ["on_retry", "after_finish"]),
+        (Verb.ACK_CANCEL, TaskStatus.CANCELLED, ["on_cancel", "after_finish"]),
+        (Verb.SNOOZE, TaskStatus.SCHEDULED, ["after_finish"]),
+        (Verb.RETRY, TaskStatus.CANCELLED, ["on_cancel", "after_finish"]),
+        (Verb.INTERRUPT, TaskStatus.PENDING, ["after_finish"]),
+    ],
+)
+def test_which_hooks_belong_to_which_end(verb: Verb, target: TaskStatus, hooks: list[str]) -> None:
+    assert hooks_after(verb, target) == hooks

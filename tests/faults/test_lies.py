@@ -62,6 +62,8 @@ def caught(handle: TaskHandle[None], within: float = 10.0) -> str:
         "unknown_ending",
         "malformed_error",
         "large_numbers",
+        "large_delay",
+        "seen_from_outside",
         "nested",
         "no_such_slot",
         "unstorable_note",

@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -24,8 +25,17 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from holdfast.core.identity import new_id
-from holdfast.core.outcome import Why
+from holdfast.core.outcome import (
+    AbortAsked,
+    Failed,
+    Reported,
+    RetryAsked,
+    Returned,
+    SnoozeAsked,
+    Why,
+)
 from holdfast.core.payload.codec import to_json
+from holdfast.core.result import TaskError
 from holdfast.runtime.orphan_guard import Lifeline
 from holdfast.runtime.supervisor.children.output_log import Splitter
 from holdfast.runtime.supervisor.relay.server import RelayServer
@@ -111,6 +121,37 @@ class Ear:
         return [message for message in self._heard if isinstance(message, kind)]
 
 
+@dataclass(frozen=True)
+class Ran:
+    """What a child reports of one run, with what the kinds of outcome have taken together."""
+
+    report: wire.RunReport
+
+    @property
+    def kind(self) -> type[Reported]:
+        return type(self.report.outcome)
+
+    @property
+    def result(self) -> str:
+        assert isinstance(self.report.outcome, Returned), self.report
+        return self.report.outcome.result
+
+    @property
+    def error(self) -> TaskError:
+        assert isinstance(self.report.outcome, Failed | RetryAsked | AbortAsked), self.report
+        return self.report.outcome.error
+
+    @property
+    def listed(self) -> bool:
+        assert isinstance(self.report.outcome, Failed), self.report
+        return self.report.outcome.listed
+
+    @property
+    def delay_us(self) -> int | None:
+        assert isinstance(self.report.outcome, SnoozeAsked | RetryAsked), self.report
+        return self.report.outcome.delay_us
+
+
 class Kid:
     """One child."""
 
@@ -175,23 +216,23 @@ class Kid:
         self._ear.listen(0)
         return self._ear.all(kind)
 
-    def outcomes(self, number: int, *, seconds: float = PATIENCE) -> dict[int, wire.Outcome]:
+    def outcomes(self, number: int, *, seconds: float = PATIENCE) -> dict[int, Ran]:
         """Wait for so many outcomes; by slot."""
-        found: dict[int, wire.Outcome] = {}
+        found: dict[int, Ran] = {}
         while len(found) < number:
             done = self.hear(wire.Done, seconds=seconds)
-            found.update({outcome.slot: outcome for outcome in done.outcomes})
+            found.update({report.slot: Ran(report) for report in done.reports})
         return found
 
-    def do(self, name: str, *args: Any, seconds: float = PATIENCE, **fields: Any) -> wire.Outcome:
+    def do(self, name: str, *args: Any, seconds: float = PATIENCE, **fields: Any) -> Ran:
         """Run one task and wait for its outcome."""
         order = job(name, *args, **fields)
         return self.do_all([order], seconds=seconds)[0]
 
-    def do_all(self, jobs: Sequence[Job], *, seconds: float = PATIENCE) -> list[wire.Outcome]:
+    def do_all(self, jobs: Sequence[Job], *, seconds: float = PATIENCE) -> list[Ran]:
         """Run these jobs and wait for their outcomes, in the order of the jobs."""
         self.say(wire.Run(list(jobs)))
-        found: dict[int, wire.Outcome] = {}
+        found: dict[int, Ran] = {}
         while not all(order.slot in found for order in jobs):
             found.update(self.outcomes(1, seconds=seconds))
         return [found[order.slot] for order in jobs]

@@ -23,9 +23,11 @@ from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from holdfast.core.errors import ConfigError
+from holdfast.core.lifecycle import Verb
 from holdfast.core.result import TaskError
+from holdfast.core.status import TaskStatus
 
-__all__ = ["OF_WORKER", "AppHooks", "TaskEvent", "TaskHooks", "WorkerEvent"]
+__all__ = ["OF_WORKER", "AppHooks", "TaskEvent", "TaskHooks", "WorkerEvent", "hooks_after"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,23 @@ class AppHooks(TaskHooks):
         """Called in every child before its first task; the place to open connections."""
         return self._add("child_started", function)
 
+
+def hooks_after(verb: Verb, status: TaskStatus) -> list[str]:
+    """The hooks that belong to the end of a run, in their order: `verb` is what was written
+    about it, or will be, and `status` where that led its task."""
+    if verb is Verb.COMPLETE:
+        return ["on_success", "after_finish"]
+    named = None if verb in (Verb.INTERRUPT, Verb.SNOOZE) else _AFTER.get(status)
+    return ["after_finish"] if named is None else [named, "after_finish"]
+
+
+_AFTER: Final = {
+    TaskStatus.FAILED: "on_failure",
+    TaskStatus.STALLED: "on_failure",
+    TaskStatus.CANCELLED: "on_cancel",
+    TaskStatus.PENDING: "on_retry",
+    TaskStatus.SCHEDULED: "on_retry",
+}
 
 OF_WORKER: Final = frozenset({"worker_started", "worker_stopping", "child_started"})
 """The hooks that belong to no task."""

@@ -2,20 +2,24 @@
 
 Owns the kinds of outcome that a worker can observe, and `ended_because`, the one table from the
 reason for which a worker ends code to the outcome. They are plain values: a child or its
-supervisor makes one, and `decide` turns it into what shall be written. (Structs, because a
-worker makes thousands a second, and these are made in C.)
+supervisor makes one, and `decide` turns it into what shall be written.
+
+A child sends its outcomes (`Reported`) as they are; numbers that a child may name are checked
+where they are decoded, because the store would refuse larger ones, and with them a whole batch.
+(Structs, because a worker makes thousands a second, and these are made in C.)
 """
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from holdfast.core.options.policy import Policy
 from holdfast.core.result import TaskError
 
 __all__ = [
+    "LOST_LEASE",
     "NEIGHBOUR",
     "AbortAsked",
     "CancelAcknowledged",
@@ -24,6 +28,7 @@ __all__ = [
     "Interrupted",
     "NotBegun",
     "Outcome",
+    "Reported",
     "RetryAsked",
     "Returned",
     "SnoozeAsked",
@@ -37,17 +42,20 @@ __all__ = [
 Why: TypeAlias = Literal["cancel", "timeout", "silence", "shutdown", "lost"]
 """Why a worker ends running code: what its outcome is decided from."""
 
-NEIGHBOUR: Final = "a neighbour in its process brought it to an end"
-"""A reason for `Interrupted`."""
+_Delay: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 
 
-class Returned(Struct, frozen=True, gc=False):
+class _Kind(Struct, frozen=True, gc=False, tag=True, array_like=True):
+    """One kind of outcome, as it is and on the wire."""
+
+
+class Returned(_Kind, frozen=True):
     """The code returned; `result` is the JSON of its value."""
 
     result: str
 
 
-class Failed(Struct, frozen=True, gc=False):
+class Failed(_Kind, frozen=True):
     """The code raised, returned an error, or returned what cannot be stored.
 
     `listed` is whether its `Retry` lists this failure: the child says, it has the classes.
@@ -57,7 +65,7 @@ class Failed(Struct, frozen=True, gc=False):
     listed: bool = False
 
 
-class TimedOut(Struct, frozen=True, gc=False):
+class TimedOut(_Kind, frozen=True):
     """The code ran into its timeout and has been ended; `stack` is where it was then."""
 
     timeout: float
@@ -66,7 +74,7 @@ class TimedOut(Struct, frozen=True, gc=False):
     """What else is to be known about it, for the error's message."""
 
 
-class Crashed(Struct, frozen=True, gc=False):
+class Crashed(_Kind, frozen=True):
     """The process of the code died, or (with neither code nor signal) its worker vanished."""
 
     exit_code: int | None = None
@@ -75,67 +83,71 @@ class Crashed(Struct, frozen=True, gc=False):
     """Why its worker killed it, if it did: the process did what none may do."""
 
 
-class RetryAsked(Struct, frozen=True, gc=False):
+class RetryAsked(_Kind, frozen=True):
     """The code raised `RetryLater`; without a delay its own backoff applies."""
 
     error: TaskError
-    delay_us: int | None = None
+    delay_us: _Delay | None = None
 
 
-class SnoozeAsked(Struct, frozen=True, gc=False):
+class SnoozeAsked(_Kind, frozen=True):
     """The code raised `Snooze`."""
 
-    delay_us: int
+    delay_us: _Delay
 
 
-class AbortAsked(Struct, frozen=True, gc=False):
+class AbortAsked(_Kind, frozen=True):
     """The code raised `Abort`."""
 
     error: TaskError
 
 
-class CancelAcknowledged(Struct, frozen=True, gc=False):
+class CancelAcknowledged(_Kind, frozen=True):
     """A cancel was requested, and the code has been ended."""
 
 
-class StoppedByShutdown(Struct, frozen=True, gc=False):
+class StoppedByShutdown(_Kind, frozen=True):
     """The worker shuts down, and the code has been ended."""
 
 
-class StalledBySilence(Struct, frozen=True, gc=False):
+class StalledBySilence(_Kind, frozen=True):
     """The code did not call `heartbeat` for longer than its interval, and has been ended."""
 
     interval: float
     stack: str | None = None
 
 
-class NotBegun(Struct, frozen=True, gc=False):
+class NotBegun(_Kind, frozen=True):
     """The process ended before this task began in it."""
 
 
-class Interrupted(Struct, frozen=True, gc=False):
+class Interrupted(_Kind, frozen=True):
     """The code had begun and was ended for no fault of its own; `reason` is a clause."""
 
     reason: str
 
 
-Outcome: TypeAlias = (
+Reported: TypeAlias = (
     Returned
     | Failed
-    | TimedOut
-    | Crashed
     | RetryAsked
     | SnoozeAsked
     | AbortAsked
     | CancelAcknowledged
-    | StoppedByShutdown
+    | TimedOut
     | StalledBySilence
-    | NotBegun
+    | StoppedByShutdown
     | Interrupted
 )
+"""What a child can say of its own task."""
+Outcome: TypeAlias = Reported | Crashed | NotBegun
+"""The last two are seen from outside, when a child has died."""
+
+NEIGHBOUR: Final = Interrupted("a neighbour in its process brought it to an end")
+LOST_LEASE: Final = Interrupted("its worker lost the lease while it ran")
 
 
-def ended_because(why: Why, policy: Policy, stack: str | None = None) -> Outcome:
+def ended_because(why: Why, policy: Policy, stack: str | None = None) -> Reported:
     """The outcome of code that its worker ended for this reason; `stack` is where it was then."""
     match why:
         case "cancel":
@@ -147,4 +159,4 @@ def ended_because(why: Why, policy: Policy, stack: str | None = None) -> Outcome
         case "shutdown":
             return StoppedByShutdown()
         case "lost":
-            return Interrupted("its worker lost the lease while it ran")
+            return LOST_LEASE

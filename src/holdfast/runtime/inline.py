@@ -16,22 +16,19 @@ import random
 import socket
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import monotonic_ns
-from typing import Any
 
 from holdfast.core.decide import decide
-from holdfast.core.errors import PayloadError
-from holdfast.core.identity import running
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Returned
 from holdfast.core.records import Answer, ClaimedTask
 from holdfast.runtime.application import Application
-from holdfast.runtime.child import hooks, task_run
+from holdfast.runtime.child import hooks
 from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.task_run import Plan, Verdict
+from holdfast.runtime.child.task_run import Plan, TaskRun
 from holdfast.runtime.supervisor.state.assignment import job_of
-from holdfast.runtime.wire.messages import Job, Note
+from holdfast.runtime.wire.messages import Note
 from holdfast.store.callers.adoption import Home
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import claims, evidence, finish, leases, timing
@@ -163,21 +160,20 @@ class Inline:
             return 0
         job = job_of(task, 1, started.attempt or 0)
         plan = self._plans[task.task_name, task.version]
-        context = TaskContext(self, plan.definition, job, monotonic_ns())
         outer, self._running = self._running, task
         try:
-            verdict = contextvars.copy_context().run(_perform, plan, job, context)
+            run = TaskRun(plan, job, TaskContext(self, plan.definition, job, monotonic_ns()))
+            contextvars.copy_context().run(_perform, run)
         finally:
             self._running = outer
-        self._finish(task, verdict)
+        self._finish(task, run)
         return 1
 
-    def _finish(self, task: ClaimedTask, verdict: Verdict) -> None:
-        if verdict.kind == "committed":
-            return
-        policy = Policy.decode(task.task_options)
-        outcome = task_run.ending_of(verdict, policy)
+    def _finish(self, task: ClaimedTask, run: TaskRun) -> None:
+        outcome = run.outcome
         if isinstance(outcome, Returned):
+            if run.context.completed:
+                return
             done = Completion(
                 task.key,
                 task.token,
@@ -187,46 +183,14 @@ class Inline:
             )
             self.store.attempt(lambda: finish.finish([done], []))
         else:
+            policy = Policy.decode(task.task_options)
             change = decide(task, outcome, policy, random.random)
-            ending = RunChange(task.key, task.token, change, os.getpid(), self._worker_id)
-            self.store.attempt(lambda: finish.finish([], [ending]))
+            written = RunChange(task.key, task.token, change, os.getpid(), self._worker_id)
+            self.store.attempt(lambda: finish.finish([], [written]))
 
 
-def _perform(plan: Plan, job: Job, context: TaskContext) -> Verdict:
-    if plan.definition.executor != "async":
-        return task_run.perform(plan, job, context, hooks.call)
-    return asyncio.run(_aperform(plan, job, context))
-
-
-async def _aperform(plan: Plan, job: Job, context: TaskContext) -> Verdict:
-    running.set(context)
-    args: Sequence[Any] = ()
-    kwargs: Mapping[str, Any] = {}
-    try:
-        args, kwargs = plan.definition.signature.decode(job.args, job.kwargs)
-    except PayloadError as error:
-        verdict = task_run.misfit(error)
-    except Exception as error:  # noqa: BLE001 - a type of the author's may raise anything
-        verdict = task_run.raised(plan, error)
+def _perform(run: TaskRun) -> None:
+    if run.plan.definition.executor == "async":
+        asyncio.run(run.aperform())
     else:
-        verdict = await _acall(plan, job, context, args, kwargs)
-    for functions, told in task_run.afterwards(plan, job, args, kwargs, verdict):
-        await hooks.acall(functions, told)
-    return verdict
-
-
-async def _acall(
-    plan: Plan, job: Job, context: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Verdict:
-    try:
-        if plan.hooks is not None and "before_start" in plan.hooks:
-            told = task_run.event(job, "before_start", args=tuple(args), kwargs=kwargs)
-            await hooks.acall(plan.hooks["before_start"], told)
-        value: Any = None
-        if plan.definition.signature.streams:
-            await task_run.adrain(plan.definition.function(*args, **kwargs), context)
-        else:
-            value = await plan.definition.function(*args, **kwargs)
-    except BaseException as error:  # noqa: BLE001 - the code may raise anything
-        return task_run.raised(plan, error)
-    return task_run.returned(plan, context, value)
+        run.perform(hooks.call)

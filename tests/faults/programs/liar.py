@@ -94,21 +94,27 @@ def _too_large_for_a_child(line: int, slot: int) -> None:
 
 
 def _malformed(line: int, slot: int) -> None:
-    _write(line, _frame(["Done", [[slot, "returned", {"not": "text"}]]]))
+    _write(line, _frame(["Done", [[slot, ["Returned", {"not": "text"}]]]]))
 
 
 def _unknown_ending(line: int, slot: int) -> None:
-    _write(line, _frame(["Done", [[slot, "promoted"]]]))
+    _write(line, _frame(["Done", [[slot, ["Promoted"]]]]))
 
 
 def _malformed_error(line: int, slot: int) -> None:
-    _write(line, _frame(["Done", [[slot, "failed", None, "[1, 2"]]]))
+    _write(line, _frame(["Done", [[slot, ["Failed", {"error_code": 1}]]]]))
 
 
 def _large_numbers(line: int, slot: int) -> None:
-    _write(
-        line, _frame(["Done", [[slot, "returned", "1", None, False, None, 2**63, 2**63, 2**63]]])
-    )
+    _write(line, _frame(["Done", [[slot, ["Returned", "1"], 2**63, 2**63, 2**63]]]))
+
+
+def _large_delay(line: int, slot: int) -> None:
+    _write(line, _frame(["Done", [[slot, ["SnoozeAsked", 2**63]]]]))
+
+
+def _seen_from_outside(line: int, slot: int) -> None:
+    _write(line, _frame(["Done", [[slot, ["Crashed", 2**40]]]]))
 
 
 def _nested(line: int, slot: int) -> None:
@@ -119,7 +125,7 @@ def _nested(line: int, slot: int) -> None:
 
 
 def _forged_outcome(line: int, slot: int, about: int) -> None:
-    _write(line, _frame(["Done", [[about, "returned", '"forged"']]]))
+    _write(line, _frame(["Done", [[about, ["Returned", '"forged"']]]]))
 
 
 def _forged_withdrawal(line: int, slot: int, about: int) -> None:
@@ -131,7 +137,7 @@ def _foreign_note(line: int, slot: int, about: int) -> None:
 
 
 def _no_such_slot(line: int, slot: int) -> None:
-    _write(line, _frame(["Done", [[10**9, "returned", "1"]]]))
+    _write(line, _frame(["Done", [[10**9, ["Returned", "1"]]]]))
 
 
 def _unstorable_note(line: int, slot: int) -> None:

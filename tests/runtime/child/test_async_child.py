@@ -7,7 +7,16 @@ from time import monotonic
 
 import pytest
 
-from holdfast.core.payload.failure import decode_error
+from holdfast.core.outcome import (
+    AbortAsked,
+    CancelAcknowledged,
+    Failed,
+    Interrupted,
+    Reported,
+    RetryAsked,
+    Returned,
+    SnoozeAsked,
+)
 from holdfast.runtime.wire import messages
 from tests.support.nursery import Kid, Nursery, job
 
@@ -31,7 +40,7 @@ def test_a_value(kid: Kid) -> None:
 def test_two_hundred_run_at_once(kid: Kid) -> None:
     orders = [job("a.together", 200) for _ in range(200)]
     outcomes = kid.do_all(orders)
-    assert {outcome.kind for outcome in outcomes} == {"returned"}
+    assert {outcome.kind for outcome in outcomes} == {Returned}
 
 
 def test_more_than_the_lanes_wait_their_turn(several: Nursery) -> None:
@@ -43,21 +52,21 @@ def test_more_than_the_lanes_wait_their_turn(several: Nursery) -> None:
 @pytest.mark.parametrize(
     ("how", "kind", "code"),
     [
-        ("value", "failed", "UNHANDLED_EXCEPTION"),
-        ("exit", "failed", "TASK_EXITED"),
-        ("interrupt", "failed", "KEYBOARD_INTERRUPT"),
-        ("retry", "retry", "RETRY_LATER"),
-        ("snooze", "snooze", None),
-        ("abort", "abort", "ABORTED"),
-        ("err", "failed", "MINE"),
-        ("ok", "returned", None),
+        ("value", Failed, "UNHANDLED_EXCEPTION"),
+        ("exit", Failed, "TASK_EXITED"),
+        ("interrupt", Failed, "KEYBOARD_INTERRUPT"),
+        ("retry", RetryAsked, "RETRY_LATER"),
+        ("snooze", SnoozeAsked, None),
+        ("abort", AbortAsked, "ABORTED"),
+        ("err", Failed, "MINE"),
+        ("ok", Returned, None),
     ],
 )
-def test_every_way_to_end(kid: Kid, how: str, kind: str, code: str | None) -> None:
+def test_every_way_to_end(kid: Kid, how: str, kind: type[Reported], code: str | None) -> None:
     outcome = kid.do("a.ways", how)
-    assert outcome.kind == kind
+    assert outcome.kind is kind
     if code is not None:
-        error = decode_error(outcome.error or "")
+        error = outcome.error
         assert error.error_code == code
         assert "holdfast/runtime" not in (error.traceback or "")
     assert kid.do("a.add", 1, 2).result == "3"
@@ -65,7 +74,7 @@ def test_every_way_to_end(kid: Kid, how: str, kind: str, code: str | None) -> No
 
 def test_arguments_that_do_not_fit(kid: Kid) -> None:
     outcome = kid.do("a.add", "x", 2)
-    assert decode_error(outcome.error or "").error_code == "ARGUMENTS_INVALID"
+    assert outcome.error.error_code == "ARGUMENTS_INVALID"
 
 
 def test_output_of_neighbours_is_told_apart(kid: Kid) -> None:
@@ -74,13 +83,13 @@ def test_output_of_neighbours_is_told_apart(kid: Kid) -> None:
     for n, (order, outcome) in enumerate(zip(orders, outcomes, strict=True)):
         expected = "".join(f"number {n} {i}\nnumber {n} logs\n" for i in range(5))
         assert kid.output(order).decode() == expected
-        assert (outcome.result or "").strip('"').replace("-", "") == order.id.hex()
+        assert outcome.result.strip('"').replace("-", "") == order.id.hex()
 
 
 def test_an_async_generator_streams(kid: Kid) -> None:
     order = job("a.stream")
     outcome = kid.do_all([order])[0]
-    assert (outcome.kind, outcome.result) == ("returned", "null")
+    assert (outcome.kind, outcome.result) == (Returned, "null")
     notes = [note for note in kid.heard(messages.Note) if note.slot == order.slot]
     assert "".join(note.output or "" for note in notes) == "one\ntwo\n"
 
@@ -88,7 +97,7 @@ def test_an_async_generator_streams(kid: Kid) -> None:
 def test_cancel_raises_in_the_coroutine(kid: Kid) -> None:
     first, second = kid.begin("a.sleep"), kid.begin("a.sleep")
     kid.say(messages.Cancel(first.slot, "cancel"))
-    assert kid.outcomes(1)[first.slot].kind == "cancelled"
+    assert kid.outcomes(1)[first.slot].kind is CancelAcknowledged
     assert kid.output(first) == b"cleaned up\n"
     kid.until(lambda: [begun.slot for begun in kid.page.begun()] == [second.slot])
 
@@ -96,7 +105,7 @@ def test_cancel_raises_in_the_coroutine(kid: Kid) -> None:
 def test_cancel_before_the_first_line(kid: Kid) -> None:
     orders = [job("a.sleep") for _ in range(50)]
     kid.say(messages.Run(orders), *(messages.Cancel(order.slot, "cancel") for order in orders))
-    assert {o.kind for o in kid.outcomes(50).values()} == {"cancelled"}
+    assert {o.kind for o in kid.outcomes(50).values()} == {CancelAcknowledged}
 
 
 def test_a_cancelled_coroutine_may_return(kid: Kid) -> None:
@@ -109,8 +118,8 @@ def test_a_cancelled_coroutine_may_return(kid: Kid) -> None:
 
 def test_a_cancellation_that_nobody_asked_for_is_a_failure(kid: Kid) -> None:
     outcome = kid.do("a.cancel_itself")
-    assert outcome.kind == "failed"
-    assert decode_error(outcome.error or "").exception == "asyncio.exceptions.CancelledError"
+    assert outcome.kind is Failed
+    assert outcome.error.exception == "asyncio.exceptions.CancelledError"
 
 
 def test_a_coroutine_that_blocks_the_loop_can_be_seen_and_asked(kid: Kid) -> None:
@@ -151,7 +160,7 @@ def _stack(kid: Kid, slot: int) -> str:
 def test_leave_waits_for_what_runs(kid: Kid) -> None:
     order = kid.begin("a.block", 0.2)
     kid.say(messages.Leave())
-    assert kid.outcomes(1)[order.slot].kind == "returned"
+    assert kid.outcomes(1)[order.slot].kind is Returned
     assert kid.died().exit_code == 0
 
 
@@ -174,7 +183,7 @@ def test_who_cancels_every_task_interrupts_its_neighbours_at_no_cost(several: Nu
     kid.until_begun(*neighbours)
     kid.say(messages.Run([job("a.cancels-everything")]))
     outcomes = kid.outcomes(3)
-    assert {outcomes[order.slot].kind for order in neighbours} == {"interrupted"}
+    assert {outcomes[order.slot].kind for order in neighbours} == {Interrupted}
     assert kid.do("a.add", 1, 2).result == "3"
 
 

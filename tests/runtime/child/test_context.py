@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.identity import new_id
-from holdfast.core.payload.failure import decode_error
+from holdfast.core.outcome import Failed, Returned
 from holdfast.core.records import ClaimedTask, TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.child.context import current_task
@@ -24,7 +24,7 @@ from holdfast.store.protocol import Store
 from holdfast.store.settings import parse_url
 from holdfast.store.verbs import cancel, claims, finish, inspect
 from holdfast.store.verbs.submit import submit
-from tests.support.nursery import Kid, Nursery, job
+from tests.support.nursery import Kid, Nursery, Ran, job
 from tests.support.postgres import PostgresServer
 from tests.support.relay import Relay
 from tests.support.verbs import submission
@@ -124,7 +124,7 @@ def worker(shared: Worker, url: str) -> Worker:
     return shared
 
 
-def done(kid: Kid, order: Job) -> messages.Outcome:
+def done(kid: Kid, order: Job) -> Ran:
     return kid.do_all([order])[0]
 
 
@@ -138,8 +138,8 @@ def test_a_task_sends(worker: Worker, name: str) -> None:
     kid = worker.fork()
     order = worker.start(name, 5)
     outcome = done(kid, order)
-    assert outcome.kind == "returned", outcome.error
-    ids = [UUID(text).bytes for text in json.loads(outcome.result or "")]
+    assert outcome.kind is Returned, outcome
+    ids = [UUID(text).bytes for text in json.loads(outcome.result)]
     records = worker.store.run(inspect.tasks_by_id(ids))
     assert {record.status for record in records.values()} == {TaskStatus.PENDING}
     assert {record.parent_id for record in records.values()} == {order.id}
@@ -169,16 +169,16 @@ def test_coroutines_send_and_wait(worker: Worker) -> None:
 
 def test_a_task_operates_on_others(worker: Worker) -> None:
     kid = worker.fork()
-    sent = json.loads(done(kid, worker.start("send", 1)).result or "")[0]
+    sent = json.loads(done(kid, worker.start("send", 1)).result)[0]
     outcome = done(kid, worker.start("operate", sent))
-    assert outcome.result == '"CANCELLED"', outcome.error
+    assert outcome.result == '"CANCELLED"', outcome
     assert worker.status(UUID(sent).bytes) is TaskStatus.CANCELLED
 
 
 def test_a_process_that_a_task_forks_sends_by_itself(worker: Worker) -> None:
     kid = worker.fork()
     outcome = done(kid, worker.start("send_from_a_fork"))
-    assert outcome.result == "0", outcome.error
+    assert outcome.result == "0", outcome
     assert worker.pending == 1
 
 
@@ -186,25 +186,25 @@ def test_a_checkpoint_is_not_made_twice(worker: Worker) -> None:
     kid = worker.fork()
     order = worker.start("pay", True)
     outcome = done(kid, order)
-    assert decode_error(outcome.error or "").message == "after the charge"
+    assert outcome.error.message == "after the charge"
     # Started once more, as after a retry.
     again = _with(order, slot=order.slot + 1000, attempt=2, args="[false]")
     outcome = done(kid, again)
-    assert json.loads(outcome.result or "") == [[], None], outcome.error
+    assert json.loads(outcome.result) == [[], None], outcome
 
 
 def test_a_checkpoint_of_a_coroutine(worker: Worker) -> None:
     kid = worker.fork("async")
     order = worker.start("pay_async")
-    assert json.loads(done(kid, order).result or "") == [["charge"], {"number": 5}]
+    assert json.loads(done(kid, order).result) == [["charge"], {"number": 5}]
     again = _with(order, slot=order.slot + 1000, attempt=2)
-    assert json.loads(done(kid, again).result or "") == [[], {"number": 5}]
+    assert json.loads(done(kid, again).result) == [[], {"number": 5}]
 
 
 def test_a_lost_claim_stops_at_the_next_checkpoint(worker: Worker) -> None:
     kid = worker.fork()
     order = _with(worker.start("pay", False), token=new_id())
-    error = decode_error(done(kid, order).error or "")
+    error = done(kid, order).error
     assert error.exception == "holdfast.core.errors.ClaimLost"
 
 
@@ -213,20 +213,21 @@ def _with(order: Job, **fields: Any) -> Job:
 
 
 @pytest.mark.parametrize(
-    ("how", "kind", "status", "entries"),
+    ("how", "committed", "status", "entries"),
     [
-        ("commit", "committed", TaskStatus.COMPLETED, 1),
-        ("rollback", "committed", TaskStatus.RUNNING, 0),
-        ("raise", "failed", TaskStatus.RUNNING, 0),
+        ("commit", True, TaskStatus.COMPLETED, 1),
+        ("rollback", True, TaskStatus.RUNNING, 0),
+        ("raise", False, TaskStatus.RUNNING, 0),
     ],
 )
 def test_a_task_completes_in_its_own_transaction(
-    worker: Worker, url: str, how: str, kind: str, status: TaskStatus, entries: int
+    worker: Worker, url: str, how: str, committed: bool, status: TaskStatus, entries: int
 ) -> None:
     kid = worker.fork()
     order = worker.start("complete", how)
     outcome = done(kid, order)
-    assert outcome.kind == kind, outcome.error
+    assert outcome.kind is (Returned if committed else Failed), outcome
+    assert outcome.report.committed is committed
     record = worker.store.run(inspect.tasks_by_id([order.id]))[order.id]
     assert record.status is status
     if status is TaskStatus.COMPLETED:
@@ -239,7 +240,7 @@ def test_a_task_completes_in_its_own_transaction(
 def test_a_lost_claim_cannot_complete(worker: Worker, url: str) -> None:
     kid = worker.fork()
     order = _with(worker.start("complete", "commit"), token=new_id())
-    error = decode_error(done(kid, order).error or "")
+    error = done(kid, order).error
     assert error.exception == "holdfast.core.errors.ClaimLost"
     assert worker.status(order.id) is TaskStatus.RUNNING
     assert _ledger(url, "SELECT * FROM ledger") == []

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.core.decide import Change
-from holdfast.core.lifecycle import Verb
-from holdfast.core.outcome import Why
+from holdfast.core.outcome import (
+    AbortAsked,
+    Failed,
+    Reported,
+    RetryAsked,
+    Returned,
+    SnoozeAsked,
+    Why,
+)
 from holdfast.core.payload.failure import encode_error
 from holdfast.core.result import TaskError
-from holdfast.core.status import TaskStatus
-from holdfast.runtime.child.hooks import hooks_of
 from holdfast.runtime.wire import messages
 from holdfast.runtime.wire.messages import Kind
 from tests.support.nursery import Kid, Nursery, job
@@ -33,7 +37,7 @@ def kid(request: pytest.FixtureRequest, hooked: Nursery) -> Kid:
     return hooked.fork(request.param, 4)
 
 
-def told(kid: Kid, how: str, *, retry_count: int = 0) -> tuple[str, list[str]]:
+def told(kid: Kid, how: str, *, retry_count: int = 0) -> tuple[type[Reported], list[str]]:
     """What became of a run, and what its output says about hooks."""
     order = job(KINDS[kid.kind], how, task_options=RETRY, retry_count=retry_count)
     outcome = kid.do_all([order])[0]
@@ -42,7 +46,7 @@ def told(kid: Kid, how: str, *, retry_count: int = 0) -> tuple[str, list[str]]:
 
 def test_success(kid: Kid) -> None:
     assert told(kid, "well") == (
-        "returned",
+        Returned,
         [
             "app before_start ('well',) None None None None",
             "code",
@@ -56,24 +60,26 @@ def test_success(kid: Kid) -> None:
 @pytest.mark.parametrize(
     ("how", "retry_count", "kind", "lines"),
     [
-        ("raise", 0, "failed", "on_retry ('raise',) None UNHANDLED_EXCEPTION ValueError 5.0"),
-        ("raise", 1, "failed", "on_failure ('raise',) None UNHANDLED_EXCEPTION ValueError None"),
-        ("later", 0, "retry", "on_retry ('later',) None RETRY_LATER RetryLater 2.0"),
-        ("later", 1, "retry", "on_failure ('later',) None RETRY_LATER RetryLater None"),
-        ("abort", 0, "abort", "on_failure ('abort',) None ABORTED Abort None"),
-        ("exit", 0, "failed", "on_failure ('exit',) None TASK_EXITED SystemExit None"),
+        ("raise", 0, Failed, "on_retry ('raise',) None UNHANDLED_EXCEPTION ValueError 5.0"),
+        ("raise", 1, Failed, "on_failure ('raise',) None UNHANDLED_EXCEPTION ValueError None"),
+        ("later", 0, RetryAsked, "on_retry ('later',) None RETRY_LATER RetryLater 2.0"),
+        ("later", 1, RetryAsked, "on_failure ('later',) None RETRY_LATER RetryLater None"),
+        ("abort", 0, AbortAsked, "on_failure ('abort',) None ABORTED Abort None"),
+        ("exit", 0, Failed, "on_failure ('exit',) None TASK_EXITED SystemExit None"),
         (
             "odd",
             0,
-            "failed",
+            Failed,
             "on_failure ('odd',) None RESULT_NOT_SERIALISABLE PayloadError None",
         ),
-        ("snooze", 0, "snooze", None),
+        ("snooze", 0, SnoozeAsked, None),
     ],
 )
-def test_failure(kid: Kid, how: str, retry_count: int, kind: str, lines: str | None) -> None:
+def test_failure(
+    kid: Kid, how: str, retry_count: int, kind: type[Reported], lines: str | None
+) -> None:
     outcome, output = told(kid, how, retry_count=retry_count)
-    assert outcome == kind
+    assert outcome is kind
     assert output[1] == "code"
     assert output[2:-1] == ([] if lines is None else [f"app {lines}"])
     assert output[-1].startswith("app after_finish")
@@ -142,21 +148,3 @@ def test_hooks_of_a_task_whose_child_is_dead(kid: Kid) -> None:
     kid.say(messages.Tell(6, ["on_retry", "after_finish"], order, error, 2_000_000))
     assert kid.hear(messages.Told).ticket == 6
     kid.until(lambda: b"app on_retry () None MINE None 2.0\n" in kid.output(0))
-
-
-@pytest.mark.parametrize(
-    ("verb", "target", "hooks"),
-    [
-        (Verb.COMPLETE, TaskStatus.COMPLETED, ["on_success", "after_finish"]),
-        (Verb.FAIL, TaskStatus.FAILED, ["on_failure", "after_finish"]),
-        (Verb.STALL, TaskStatus.STALLED, ["on_failure", "after_finish"]),
-        (Verb.RECOVER, TaskStatus.FAILED, ["on_failure", "after_finish"]),
-        (Verb.RECOVER, TaskStatus.PENDING, ["on_retry", "after_finish"]),
-        (Verb.RETRY, TaskStatus.SCHEDULED, ["on_retry", "after_finish"]),
-        (Verb.ACK_CANCEL, TaskStatus.CANCELLED, ["on_cancel", "after_finish"]),
-        (Verb.SNOOZE, TaskStatus.SCHEDULED, ["after_finish"]),
-        (Verb.INTERRUPT, TaskStatus.PENDING, ["after_finish"]),
-    ],
-)
-def test_which_hooks_belong_to_which_end(verb: Verb, target: TaskStatus, hooks: list[str]) -> None:
-    assert hooks_of(Change(verb=verb, target=target)) == hooks

@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.payload.failure import decode_error
+from holdfast.core.outcome import (
+    AbortAsked,
+    Failed,
+    RetryAsked,
+    Returned,
+    SnoozeAsked,
+    TimedOut,
+)
 from holdfast.runtime.wire import messages as wire
-from holdfast.runtime.wire.messages import EXIT_CUT_OFF, EXIT_ENDED, Outcome
+from holdfast.runtime.wire.messages import EXIT_CUT_OFF, EXIT_ENDED
 from tests.support.nursery import Kid, Nursery, job
-
-
-def error_of(outcome: Outcome) -> Any:
-    assert outcome.error is not None
-    return decode_error(outcome.error)
-
 
 # Values.
 
@@ -30,12 +31,12 @@ def test_a_value_comes_back_as_json(kid: Kid) -> None:
     assert kid.do("add", 1).result == "3"
     assert kid.do("give_back", {"a": [1, None, "é"]}).result == '{"a":[1,null,"é"]}'
     outcome = kid.do("noop")
-    assert (outcome.kind, outcome.result, outcome.error) == ("returned", "null", None)
+    assert (outcome.kind, outcome.result) == (Returned, "null")
 
 
 def test_task_result_ok_is_its_value(kid: Kid) -> None:
     outcome = kid.do("result_ok")
-    assert (outcome.kind, outcome.result) == ("returned", "7")
+    assert (outcome.kind, outcome.result) == (Returned, "7")
 
 
 @pytest.mark.parametrize(("code", "listed"), [("RATE_LIMITED", True), ("OTHER", False)])
@@ -43,8 +44,8 @@ def test_task_result_err_is_a_failure_with_the_authors_code(
     kid: Kid, code: str, listed: bool
 ) -> None:
     outcome = kid.do("result_err", code, {"sku": 7})
-    error = error_of(outcome)
-    assert (outcome.kind, outcome.listed) == ("failed", listed)
+    error = outcome.error
+    assert (outcome.kind, outcome.listed) == (Failed, listed)
     assert (error.error_code, error.message, error.data) == (code, "no luck", {"sku": 7})
 
 
@@ -66,7 +67,7 @@ def test_a_broken_contract_is_a_failure_with_a_code_of_ours(
     if task == "give_back":
         args = (["x" * 4_000, "y" * 6_100],)
     outcome = kid.do(task, *args)
-    assert (outcome.kind, error_of(outcome).error_code) == ("failed", code)
+    assert (outcome.kind, outcome.error.error_code) == (Failed, code)
     assert not outcome.listed
 
 
@@ -91,15 +92,16 @@ def test_whatever_is_raised_is_a_failure(
     kid: Kid, kind: str, exception: str, code: str, listed: bool
 ) -> None:
     outcome = kid.do("fail", kind)
-    error = error_of(outcome)
-    assert outcome.kind == "failed"
+    error = outcome.error
+    assert outcome.kind is Failed
     assert (error.exception, error.error_code, outcome.listed) == (exception, code, listed)
     assert kid.do("add", 1).result == "3", "the child lives on"
 
 
 def test_a_traceback_begins_with_the_users_own_code(kid: Kid) -> None:
-    error = error_of(kid.do("fail", "value"))
+    error = kid.do("fail", "value").error
     assert error.message == "wrong value"
+    assert error.traceback is not None
     lines = error.traceback.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert "apps/plain.py" in lines[1]
@@ -107,26 +109,26 @@ def test_a_traceback_begins_with_the_users_own_code(kid: Kid) -> None:
 
 
 def test_a_cause_is_kept(kid: Kid) -> None:
-    error = error_of(kid.do("fail_with_cause"))
+    error = kid.do("fail_with_cause").error
     assert error.causes == ("KeyError: 'x'",)
-    assert "direct cause" in error.traceback
+    assert "direct cause" in (error.traceback or "")
 
 
 def test_sys_exit_is_a_failure(kid: Kid) -> None:
-    assert error_of(kid.do("exit", 3)).error_code == "TASK_EXITED"
+    assert kid.do("exit", 3).error.error_code == "TASK_EXITED"
     assert kid.do("add", 1).result == "3"
 
 
 def test_signals_of_the_code_itself(kid: Kid) -> None:
     outcome = kid.do("retry_later", 1.5)
-    assert (outcome.kind, outcome.delay_us) == ("retry", 1_500_000)
-    assert error_of(outcome).error_code == "RETRY_LATER"
+    assert (outcome.kind, outcome.delay_us) == (RetryAsked, 1_500_000)
+    assert outcome.error.error_code == "RETRY_LATER"
     outcome = kid.do("retry_later", None)
-    assert (outcome.kind, outcome.delay_us) == ("retry", None)
+    assert (outcome.kind, outcome.delay_us) == (RetryAsked, None)
     outcome = kid.do("snooze", 60)
-    assert (outcome.kind, outcome.delay_us, outcome.error) == ("snooze", 60_000_000, None)
+    assert (outcome.kind, outcome.delay_us) == (SnoozeAsked, 60_000_000)
     outcome = kid.do("abort")
-    assert (outcome.kind, error_of(outcome).error_code) == ("abort", "ABORTED")
+    assert (outcome.kind, outcome.error.error_code) == (AbortAsked, "ABORTED")
 
 
 # Death.
@@ -160,7 +162,7 @@ def test_a_task_that_closes_low_descriptors_harms_only_itself(kid: Kid, tmp_path
     first, second = job("close_low", str(file)), job("say", "hello")
     # The second comes in a message of its own, so the first has been told of before.
     assert kid.do_all([first])[0].result == '"done"'
-    assert kid.do_all([second])[0].kind == "returned"
+    assert kid.do_all([second])[0].kind is Returned
     kid.until(lambda: kid.output(second) == b"hello\n")
     assert file.read_bytes() == b"into the void\n", "its own words, and nothing of ours"
 
@@ -174,7 +176,7 @@ def test_a_forked_process_that_returns_does_not_become_a_second_child(kid: Kid) 
 
 def test_what_a_child_leaves_behind_is_killed_with_it(plain: Nursery) -> None:
     kid = plain.fork()
-    grandchild = int(kid.do("leave_grandchild").result or 0)
+    grandchild = int(kid.do("leave_grandchild").result)
     os.kill(grandchild, 0)
     kid.say(wire.Leave())
     assert kid.died().exit_code == 0
@@ -234,7 +236,7 @@ def test_output_comes_while_the_task_runs(kid: Kid) -> None:
 def test_a_task_that_is_not_known_here_is_put_off(kid: Kid) -> None:
     first, stranger = job("add", 1), job("add", 1, version=9)
     outcomes = kid.do_all([first, stranger, job("add", 2)])
-    assert [outcome.kind for outcome in outcomes] == ["returned", "snooze", "returned"]
+    assert [outcome.kind for outcome in outcomes] == [Returned, SnoozeAsked, Returned]
     assert outcomes[1].delay_us == 10_000_000
 
 
@@ -268,7 +270,7 @@ def test_short_tasks_share_a_message(kid: Kid) -> None:
     kid.say(wire.Run(orders))
     messages, found = 0, 0
     while found < len(orders):
-        found += len(kid.hear(wire.Done).outcomes)
+        found += len(kid.hear(wire.Done).reports)
         messages += 1
     assert messages < 50
 
@@ -296,8 +298,8 @@ def test_a_doomed_task_runs_its_finally_blocks(kid: Kid, tmp_path: Path) -> None
     kid.until((tmp_path / "x").exists)
     kid.doom(order)
     found = kid.outcomes(2)
-    assert found[before.slot].kind == "returned"
-    assert found[order.slot].kind == "cancelled"
+    assert found[before.slot].kind is Returned
+    assert found[order.slot].kind is TimedOut
     assert kid.died().exit_code == EXIT_ENDED
     assert (tmp_path / "x").read_text() == "EndRun"
     assert kid.output(order) == b"cleaned up\n"
@@ -329,7 +331,7 @@ def test_an_end_that_comes_before_the_code_is_not_lost(plain: Nursery) -> None:
         order = job("sleep", 60)
         kid.say(wire.Run([order]))
         kid.doom(order)
-        assert kid.outcomes(1, seconds=10)[order.slot].kind == "cancelled"
+        assert kid.outcomes(1, seconds=10)[order.slot].kind is TimedOut
         assert kid.died().exit_code == EXIT_ENDED
 
 
@@ -337,7 +339,7 @@ def test_a_task_cannot_keep_the_next_from_being_ended(kid: Kid) -> None:
     kid.do("take_sigterm")
     order = kid.begin("sleep", 60)
     kid.doom(order)
-    assert kid.outcomes(1)[order.slot].kind == "cancelled"
+    assert kid.outcomes(1)[order.slot].kind is TimedOut
 
 
 def test_a_task_that_blocks_signals_is_killed(kid: Kid) -> None:
@@ -369,14 +371,14 @@ def _stack(kid: Kid, slot: int) -> str:
 def test_a_task_knows_who_it_is(kid: Kid) -> None:
     order = job("who_am_i", attempt=3, queue="images", task_options='{"timeout":60}')
     before = datetime.now().astimezone()
-    told = json.loads(kid.do_all([order])[0].result or "")
+    told = json.loads(kid.do_all([order])[0].result)
     assert told["id"].replace("-", "") == order.id.hex()
     assert (told["attempt"], told["queue"], told["name"]) == (3, "images", "who_am_i")
     left = datetime.fromisoformat(told["deadline"]) - before
     assert 59 < left.total_seconds() < 65
     assert told["stdin"] == ""
     assert told["group"] is True
-    told = json.loads(kid.do("who_am_i", task_options='{"timeout":null}').result or "")
+    told = json.loads(kid.do("who_am_i", task_options='{"timeout":null}').result)
     assert told["deadline"] is None
 
 
@@ -397,12 +399,12 @@ def test_what_a_run_cost(kid: Kid) -> None:
     small = kid.do("spend", 1, 0.05)
     large = kid.do("spend", 100, 0.05)
     after = kid.do("spend", 1, 0.05)
-    assert small.peak_memory_kb is not None
-    assert large.peak_memory_kb is not None
-    assert after.peak_memory_kb is not None
-    assert large.peak_memory_kb > small.peak_memory_kb + 90_000
-    assert after.peak_memory_kb < large.peak_memory_kb - 80_000
+    assert small.report.peak_memory_kb is not None
+    assert large.report.peak_memory_kb is not None
+    assert after.report.peak_memory_kb is not None
+    assert large.report.peak_memory_kb > small.report.peak_memory_kb + 90_000
+    assert after.report.peak_memory_kb < large.report.peak_memory_kb - 80_000
     for outcome in (small, large, after):
-        assert outcome.cpu_time_us is not None
-        assert 40_000 <= outcome.cpu_time_us <= 1_000_000
-        assert outcome.run_us >= 40_000
+        assert outcome.report.cpu_time_us is not None
+        assert 40_000 <= outcome.report.cpu_time_us <= 1_000_000
+        assert outcome.report.run_us >= 40_000

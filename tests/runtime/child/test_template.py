@@ -13,6 +13,7 @@ from time import monotonic
 
 import pytest
 
+from holdfast.core.outcome import Returned
 from holdfast.runtime.wire import messages
 from tests.support.deadline import until
 from tests.support.nursery import ROOT, Kid, Nursery, job
@@ -129,7 +130,7 @@ def threaded() -> Iterator[Nursery]:
 
 def test_children_are_spawned_when_there_are_more(threaded: Nursery) -> None:
     kid = threaded.fork()
-    imported_by, pid = json.loads(kid.do("where").result or "")
+    imported_by, pid = json.loads(kid.do("where").result)
     assert imported_by == pid == kid.pid, "the application was imported again"
     assert os.getpgid(kid.pid) == kid.pid
     order = job("say", "hello")
@@ -265,7 +266,7 @@ def test_children_outlive_the_template_but_not_the_supervisor(target: str) -> No
         kids: list[Kid] = [nursery.fork(), nursery.fork()]
         nursery.template.kill()
         nursery.template.wait()
-        assert kids[0].do("hold_the_gil", 0).kind == "returned"
+        assert kids[0].do("hold_the_gil", 0).kind is Returned
         kids[1].begin("hold_the_gil", 60)
         # As the kernel does for a supervisor that is killed.
         nursery.lifeline.cut()

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from holdfast.core.payload.failure import decode_error
+from holdfast.core.outcome import CancelAcknowledged, Failed, Returned, TimedOut
 from holdfast.runtime.wire import messages
 from tests.support.nursery import Kid, Nursery, job
 
@@ -27,10 +27,10 @@ def kid(several: Nursery) -> Kid:
 def test_values_and_failures(kid: Kid) -> None:
     assert kid.do("t.add", 1, 2).result == "3"
     outcome = kid.do("t.fail")
-    assert (outcome.kind, outcome.listed) == ("failed", True)
+    assert (outcome.kind, outcome.listed) == (Failed, True)
     outcome = kid.do("t.exit")
-    assert decode_error(outcome.error or "").error_code == "TASK_EXITED"
-    assert (outcome.cpu_time_us, outcome.peak_memory_kb) == (None, None)
+    assert outcome.error.error_code == "TASK_EXITED"
+    assert (outcome.report.cpu_time_us, outcome.report.peak_memory_kb) == (None, None)
 
 
 def test_four_run_at_once_and_are_told_apart(kid: Kid) -> None:
@@ -65,12 +65,12 @@ def test_a_task_is_ended_and_its_neighbours_are_not(kid: Kid) -> None:
     first, second = kid.begin("t.spin"), kid.begin("t.spin")
     kid.until(lambda: "in thread_spin" in _stack(kid, first.slot))
     kid.say(messages.Cancel(first.slot, "timeout"))
-    assert kid.outcomes(1)[first.slot].kind == "cancelled"
+    assert kid.outcomes(1)[first.slot].kind is TimedOut
     assert kid.output(first) == b"cleaned up\n"
     kid.until(lambda: [begun.slot for begun in kid.page.begun()] == [second.slot])
     assert kid.do("t.add", 1, 2).result == "3"
     kid.say(messages.Cancel(second.slot, "cancel"))
-    assert kid.outcomes(1)[second.slot].kind == "cancelled"
+    assert kid.outcomes(1)[second.slot].kind is CancelAcknowledged
 
 
 def test_a_task_may_return_when_asked_to_stop(kid: Kid) -> None:
@@ -113,7 +113,7 @@ def test_an_end_that_comes_before_the_code_is_not_lost(kid: Kid) -> None:
 
 def _has_ended(kid: Kid, slot: int) -> bool:
     """Whether a task was ended, or taken back before it began."""
-    outcomes = [o for done in kid.heard(messages.Done) for o in done.outcomes]
+    outcomes = [o for done in kid.heard(messages.Done) for o in done.reports]
     withdrawn = [s for message in kid.heard(messages.Withdrawn) for s in message.slots]
     return slot in withdrawn or any(o.slot == slot for o in outcomes)
 
@@ -121,5 +121,5 @@ def _has_ended(kid: Kid, slot: int) -> bool:
 def test_leave_waits_for_what_runs(kid: Kid) -> None:
     order = kid.begin("t.sleep", 0.2)
     kid.say(messages.Leave())
-    assert kid.outcomes(1)[order.slot].kind == "returned"
+    assert kid.outcomes(1)[order.slot].kind is Returned
     assert kid.died().exit_code == 0

@@ -27,6 +27,7 @@ from holdfast.core.result import CAUSES_LIMIT, TaskError, TaskResult
 from holdfast.core.signals import Abort, RetryLater
 
 __all__ = [
+    "as_plain",
     "code_of",
     "decode_error",
     "decode_result",
@@ -37,6 +38,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+_UNLIMITED: Final = 1 << 62
 
 _CODES: Final[dict[type[BaseException], ErrorCode]] = {
     SystemExit: ErrorCode.TASK_EXITED,
@@ -138,6 +141,14 @@ def _plain(error: TaskError) -> dict[str, Any]:
     if error.causes:
         plain["causes"] = error.causes
     return plain
+
+
+def as_plain(error: TaskError) -> TaskError:
+    """The same error as it is read back: its data plain, its texts within their bounds.
+
+    `PayloadError` if its `data` cannot be stored.
+    """
+    return decode_error(encode_error(error, _UNLIMITED))
 
 
 def decode_error(text: str | bytes | Raw) -> TaskError:

@@ -14,15 +14,12 @@ import asyncio
 import contextvars
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from time import monotonic_ns
 from typing import Any
 
-from holdfast.core.errors import PayloadError
-from holdfast.core.identity import running
-from holdfast.core.outcome import Why
+from holdfast.core.outcome import NEIGHBOUR, Why
 from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, TaskMaker
@@ -30,7 +27,7 @@ from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Calls, Seat
 from holdfast.runtime.child.steps import Steps
 from holdfast.runtime.child.task_output import TaskOutput, current_sink
-from holdfast.runtime.child.task_run import Plan, Verdict
+from holdfast.runtime.child.task_run import Plan, TaskRun
 from holdfast.runtime.wire.messages import (
     EXIT_LEFT,
     Answer,
@@ -38,9 +35,9 @@ from holdfast.runtime.wire.messages import (
     Done,
     Job,
     Leave,
-    Outcome,
     Rang,
     Run,
+    RunReport,
     Stack,
     Stacked,
     Tell,
@@ -53,19 +50,38 @@ from holdfast.runtime.wire.messages import (
 task_run.hide(__file__)
 
 
-@dataclass(slots=True, eq=False)
-class _Running:
+class _Coroutine(TaskRun):
     """One coroutine under way."""
 
-    job: Job
-    plan: Plan
-    lane: int
-    begun_ns: int
-    context: TaskContext
-    output_sink: TaskOutput | None
-    task: OwnedTask[Verdict] | None = None
-    why: Why | None = None
-    was_at: str | None = None
+    __slots__ = ("_seat", "begun_ns", "lane", "output_sink", "task", "was_at", "why")
+
+    def __init__(self, seat: Seat, plan: Plan, job: Job, lane: int) -> None:
+        self._seat = seat
+        self.lane = lane
+        self.begun_ns = monotonic_ns()
+        seat.page.begin(lane, job.slot, self.begun_ns)
+        super().__init__(plan, job, TaskContext(seat, plan.definition, job, self.begun_ns))
+        self.output_sink = TaskOutput(seat.link, job.slot) if plan.is_captured else None
+        self.context.output_sink = self.output_sink
+        self.task: OwnedTask[None] | None = None
+        self.why: Why | None = None
+        self.was_at: str | None = None
+
+    def was_ended(self, error: BaseException) -> bool:
+        """Whether it was cancelled, and not by itself."""
+        if not isinstance(error, asyncio.CancelledError):
+            return False
+        if self.why is not None:
+            self.ended(self.why, self.was_at)
+        elif self.task is not None and self.task.cancelled_by_neighbour:
+            self.outcome = NEIGHBOUR
+        else:
+            return False
+        return True
+
+    def code_ended(self) -> None:
+        if self._seat.link.severed:
+            self._seat.vanish()
 
 
 class AsyncChild:
@@ -75,10 +91,10 @@ class AsyncChild:
         self._seat = seat
         self._pending: dict[int, Job] = {}
         self._queue: deque[Job] = deque()
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, _Coroutine] = {}
         self._free = list(range(seat.fork.lanes))
         self._ended_lanes: set[int] = set()
-        self._outcomes: list[Outcome] = []
+        self._reports: list[RunReport] = []
         self._leaving = False
         self._plain = contextvars.copy_context()
         self._main = threading.get_ident()
@@ -141,81 +157,31 @@ class AsyncChild:
             self._leave_loop()
 
     def _begin(self, job: Job, plan: Plan, lane: int) -> None:
-        seat = self._seat
-        begun_ns = monotonic_ns()
         self._ended_lanes.discard(lane)
-        seat.page.begin(lane, job.slot, begun_ns)
-        context = TaskContext(seat, plan.definition, job, begun_ns)
-        output_sink = TaskOutput(seat.link, job.slot) if plan.is_captured else None
-        context.output_sink = output_sink
-        run = self._running[job.slot] = _Running(job, plan, lane, begun_ns, context, output_sink)
+        run = self._running[job.slot] = _Coroutine(self._seat, plan, job, lane)
         task = run.task = self._tasks.make(
-            self._loop, self._perform(run), job.slot, name=job.name, context=self._plain.copy()
+            self._loop, run.aperform(), job.slot, name=job.name, context=self._plain.copy()
         )
         task.add_done_callback(partial(self._finish, run))
         self._watch.begin()
 
-    async def _perform(self, run: _Running) -> Verdict:
-        running.set(run.context)
-        plan, job = run.plan, run.job
-        args: Sequence[Any] = ()
-        kwargs: Mapping[str, Any] = {}
-        try:
-            args, kwargs = plan.definition.signature.decode(job.args, job.kwargs)
-        except PayloadError as error:
-            verdict = task_run.misfit(error)
-        except BaseException as error:  # noqa: BLE001 - a type of the author's may raise anything
-            verdict = task_run.raised(plan, error)
-        else:
-            verdict = await self._call(run, args, kwargs)
-        if self._seat.link.severed:
-            self._seat.vanish()
-        if plan.hooks is not None:
-            await _call(task_run.afterwards(plan, job, args, kwargs, verdict))
-        return verdict
-
-    async def _call(self, run: _Running, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Verdict:
-        plan = run.plan
-        try:
-            if plan.hooks is not None and "before_start" in plan.hooks:
-                told = task_run.event(run.job, "before_start", args=tuple(args), kwargs=kwargs)
-                await hooks.acall(plan.hooks["before_start"], told)
-            value: Any = None
-            if plan.definition.signature.streams:
-                await task_run.adrain(plan.definition.function(*args, **kwargs), run.context)
-            else:
-                value = await plan.definition.function(*args, **kwargs)
-        except asyncio.CancelledError as error:
-            return self._cancelled(run) or task_run.raised(plan, error)
-        except BaseException as error:  # noqa: BLE001 - the code may raise anything
-            return task_run.raised(plan, error)
-        return task_run.returned(plan, run.context, value)
-
-    def _cancelled(self, run: _Running) -> Verdict | None:
-        """Who cancelled it, if that was not itself."""
-        if run.why is not None:
-            return task_run.ended(run.why, run.was_at)
-        if run.task is not None and run.task.cancelled_by_neighbour:
-            return task_run.interrupted()
-        return None
-
-    def _finish(self, run: _Running, task: asyncio.Task[Verdict]) -> None:
-        seat, slot = self._seat, run.job.slot
+    def _finish(self, run: _Coroutine, task: asyncio.Task[None]) -> None:
         if task.cancelled():
             # Before its first step, or in a hook.
-            verdict = self._cancelled(run) or task_run.ended("cancel")
-        else:
-            error = task.exception()
-            verdict = task.result() if error is None else task_run.raised(run.plan, error)
+            if not run.was_ended(asyncio.CancelledError()):
+                run.ended("cancel")
+        elif (error := task.exception()) is not None:
+            run.raised(error)
         run_ns = monotonic_ns() - run.begun_ns
-        seat.notes.settle(slot)
+        slot = run.job.slot
+        self._seat.notes.settle(slot)
         if run.output_sink is not None:
             run.output_sink.settle()
         del self._running[slot]
-        if not self._outcomes:
+        if not self._reports:
             # Those that end in the same turn of the loop leave together.
             self._loop.call_soon(self._flush)
-        self._outcomes.append(verdict.outcome(slot, run.plan.limit, run_ns))
+        self._reports.append(run.report(run_ns))
         self._ended_lanes.add(run.lane)
         self._free.append(run.lane)
         if not self._running:
@@ -225,11 +191,11 @@ class AsyncChild:
         self._fill()
 
     def _flush(self) -> None:
-        if not self._outcomes:
+        if not self._reports:
             return
-        outcomes, self._outcomes = self._outcomes, []
+        reports, self._reports = self._reports, []
         self._seat.mend()
-        self._seat.link.send(Done(outcomes))
+        self._seat.link.send(Done(reports))
         for lane in self._ended_lanes:
             self._seat.page.end(lane)
         self._ended_lanes.clear()

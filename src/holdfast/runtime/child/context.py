@@ -19,6 +19,7 @@ from uuid import UUID
 from holdfast.core.errors import ClaimLost, ConfigError
 from holdfast.core.identity import Lineage, running
 from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import Why
 from holdfast.core.payload import codec
 from holdfast.core.text import clean
 from holdfast.runtime.wire.messages import Job, Note
@@ -40,6 +41,14 @@ T = TypeVar("T")
 _LONGEST_MESSAGE: Final = 1_000
 _LONGEST_STAGE: Final = 100
 _LARGEST_META: Final = 65_536
+
+
+class EndRun(BaseException):
+    """Raised inside a task's code to end it; no `except Exception` stops it."""
+
+    def __init__(self, why: Why = "cancel") -> None:
+        super().__init__(why)
+        self.why: Why = why
 
 
 class Host(Protocol):

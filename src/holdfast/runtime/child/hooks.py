@@ -1,6 +1,6 @@
 """Calling the hooks of an application.
 
-Owns which hooks belong to which end of a run, and the rule that a hook never changes one: what
+Owns the rule that a hook never changes what becomes of a run: what
 it raises is told to the supervisor, for the worker's log, and its traceback goes to stderr, where
 it becomes part of the task's own output.
 """
@@ -12,17 +12,13 @@ import logging
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from holdfast.core.decide import Change
 from holdfast.core.hooks import OF_WORKER, AppHooks, Hook, TaskEvent, WorkerEvent
-from holdfast.core.lifecycle import Verb
 from holdfast.core.options.definition import TaskDefinition
-from holdfast.runtime.child.end_run import EndRun
+from holdfast.runtime.child.context import EndRun
 
 log = logging.getLogger("holdfast.worker")
-
-_FAILURES: Final = frozenset({Verb.FAIL, Verb.RETRY, Verb.RECOVER, Verb.STALL})
 
 
 def _to_nobody(text: str) -> None:
@@ -31,18 +27,6 @@ def _to_nobody(text: str) -> None:
 
 tell_supervisor: Callable[[str], None] = _to_nobody
 """Says a line in the worker's log; a child puts its own way there into this place."""
-
-
-def hooks_of(change: Change) -> list[str]:
-    """The hooks that belong to what `decide` made of a run, in their order."""
-    found = ["after_finish"]
-    if change.verb is Verb.COMPLETE:
-        found.insert(0, "on_success")
-    elif change.verb is Verb.ACK_CANCEL:
-        found.insert(0, "on_cancel")
-    elif change.verb in _FAILURES:
-        found.insert(0, "on_failure" if change.target.is_terminal else "on_retry")
-    return found
 
 
 def hooks_for(everywhere: AppHooks, task: TaskDefinition) -> Mapping[str, Sequence[Hook]] | None:

@@ -23,11 +23,10 @@ from typing import Any
 
 from holdfast.core.outcome import Why
 from holdfast.runtime.child import stack_trace, task_run
-from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.end_run import EndRun
+from holdfast.runtime.child.context import EndRun, TaskContext
 from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Seat
-from holdfast.runtime.child.task_run import Plan, Verdict, perform
+from holdfast.runtime.child.task_run import TaskRun
 from holdfast.runtime.child.usage import SHORT_NS, Meter
 from holdfast.runtime.wire.messages import (
     EXIT_ENDED,
@@ -37,9 +36,9 @@ from holdfast.runtime.wire.messages import (
     Done,
     Job,
     Leave,
-    Outcome,
     Rang,
     Run,
+    RunReport,
     Stack,
     Stacked,
     Tell,
@@ -66,7 +65,7 @@ class ProcessChild:
         """The last task that was asked to stop by itself."""
         self._plain = contextvars.copy_context()
         self._meter = Meter()
-        self._outcomes: list[Outcome] = []
+        self._reports: list[RunReport] = []
         self._oldest_ns = 0
         self._slot = 0
         """Whose code may be ended: not 0 exactly while it runs."""
@@ -119,9 +118,7 @@ class ProcessChild:
             seat.put_off(job)
             return
         begun_ns = monotonic_ns()
-        if self._outcomes and (
-            plan.mean_ns > HOSTAGE_NS or begun_ns - self._oldest_ns > HOSTAGE_NS
-        ):
+        if self._reports and (plan.mean_ns > HOSTAGE_NS or begun_ns - self._oldest_ns > HOSTAGE_NS):
             self._flush()
             begun_ns = monotonic_ns()
         seat.streams.flush()
@@ -133,7 +130,8 @@ class ProcessChild:
         context = self._context = TaskContext(seat, plan.definition, job, begun_ns)
         if self._stopped == slot:
             context.stop()
-        verdict = self._run_code(plan, job, context)
+        run = TaskRun(plan, job, context)
+        self._run_code(run)
         run_ns = monotonic_ns() - begun_ns
         if seat.link.severed:
             # The task is not its own.
@@ -145,40 +143,38 @@ class ProcessChild:
         self._context = None
         seat.notes.settle(slot)
         plan.learn(run_ns)
-        if not self._outcomes:
+        if not self._reports:
             self._oldest_ns = begun_ns + run_ns
-        self._outcomes.append(
-            verdict.outcome(slot, plan.limit, run_ns, *self._meter.measure(run_ns))
-        )
+        self._reports.append(run.report(run_ns, *self._meter.measure(run_ns)))
 
-    def _run_code(self, plan: Plan, job: Job, context: TaskContext) -> Verdict:
+    def _run_code(self, run: TaskRun) -> None:
         inside = self._plain.copy()
+        slot = run.job.slot
         try:
-            self._slot = job.slot
-            if self._doomed[0] == job.slot:
+            self._slot = slot
+            if self._doomed[0] == slot:
                 self._end_code(*self._doomed)
-            verdict = inside.run(perform, plan, job, context, self._seat.call_hooks)
+            inside.run(run.perform, self._seat.call_hooks)
             self._slot = 0
         except EndRun as signalled:
             self._slot = 0
-            verdict = task_run.ended(signalled.why, self._was_at)
+            run.ended(signalled.why, self._was_at)
             if self._was_at is not None:
-                self._seat.link.send(Where(job.slot, self._was_at))
-            inside.run(task_run.after, plan, job, (), {}, verdict, self._seat.call_hooks)
+                self._seat.link.send(Where(slot, self._was_at))
+            inside.run(run.after, self._seat.call_hooks)
         except BaseException as error:  # noqa: BLE001 - from a tracer that the code left, say
             self._slot = 0
-            verdict = task_run.raised(plan, error)
-        return verdict
+            run.raised(error)
 
     def _flush(self) -> None:
         seat = self._seat
         seat.streams.flush()
-        if not self._outcomes:
+        if not self._reports:
             return
-        outcomes, self._outcomes = self._outcomes, []
+        reports, self._reports = self._reports, []
         seat.mend()
         self._state.tidy()
-        seat.link.send(Done(outcomes))
+        seat.link.send(Done(reports))
         # Not before: the last task has begun, as far as anybody knows, until its end is told.
         seat.page.end(0)
 

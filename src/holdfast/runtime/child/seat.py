@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import NoReturn, Protocol, TypeAlias
 
 from holdfast.core.hooks import Hook, TaskEvent, WorkerEvent
+from holdfast.core.outcome import SnoozeAsked
 from holdfast.core.payload.failure import decode_error
 from holdfast.runtime.application import Application
 from holdfast.runtime.child import exit_functions, hooks, ignored_signals, task_run
@@ -38,8 +39,8 @@ from holdfast.runtime.wire.messages import (
     Hello,
     Job,
     Note,
-    Outcome,
     Rang,
+    RunReport,
     Said,
     Tell,
     Told,
@@ -135,7 +136,7 @@ class Seat:
             job.name,
             job.version,
         )
-        self.link.send(Done([Outcome(job.slot, "snooze", delay_us=_PUT_OFF_US)]))
+        self.link.send(Done([RunReport(job.slot, SnoozeAsked(_PUT_OFF_US))]))
 
     def mark(self, slot: int) -> None:
         """What is written to the pipe from now on belongs to this slot."""
@@ -164,7 +165,7 @@ class Seat:
         error = None if message.error is None else decode_error(message.error)
         delay = None if message.delay_us is None else message.delay_us / 1e6
         return [
-            (functions[name], task_run.event(job, name, error=error, delay=delay))
+            (functions[name], task_run.event_of(job, name, error=error, delay=delay))
             for name in message.hooks
             if name in functions
         ]

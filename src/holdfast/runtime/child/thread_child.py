@@ -17,12 +17,11 @@ from typing import Any, TypeAlias
 
 from holdfast.core.outcome import Why
 from holdfast.runtime.child import stack_trace, task_run
-from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.end_run import EndRun
+from holdfast.runtime.child.context import EndRun, TaskContext
 from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.seat import Seat
 from holdfast.runtime.child.task_output import TaskOutput, current_sink
-from holdfast.runtime.child.task_run import Plan, Verdict, perform
+from holdfast.runtime.child.task_run import TaskRun
 from holdfast.runtime.wire.messages import (
     EXIT_LEFT,
     Answer,
@@ -185,7 +184,8 @@ class _Lane:
         context = TaskContext(seat, plan.definition, job, begun_ns)
         output_sink = TaskOutput(seat.link, slot) if plan.is_captured else None
         context.output_sink = output_sink
-        verdict = self._run_code(plan, job, context)
+        run = TaskRun(plan, job, context)
+        self._run_code(run)
         if seat.link.severed:
             # The task is not its own.
             seat.vanish()
@@ -193,25 +193,26 @@ class _Lane:
         seat.notes.settle(slot)
         if output_sink is not None:
             output_sink.settle()
-        seat.link.send(Done([verdict.outcome(slot, plan.limit, run_ns)]))
+        seat.link.send(Done([run.report(run_ns)]))
         seat.page.end(self._number)
 
-    def _run_code(self, plan: Plan, job: Job, context: TaskContext) -> Verdict:
+    def _run_code(self, run: TaskRun) -> None:
         inside = contextvars.copy_context()
-        verdict: Verdict | None = None
+        is_ended = True
         try:
-            if self._open(context):
-                verdict = inside.run(perform, plan, job, context, self._seat.call_hooks)
+            if self._open(run.context):
+                inside.run(run.perform, self._seat.call_hooks)
+                is_ended = False
             self._shut()
         except EndRun:
             self._shut()
         except BaseException as error:  # noqa: BLE001 - from a tracer that the code left, say
+            is_ended = False
             self._shut()
-            verdict = task_run.raised(plan, error)
-        if verdict is None:
-            verdict = task_run.ended(self._why or "cancel", self._was_at)
-            inside.run(task_run.after, plan, job, (), {}, verdict, self._seat.call_hooks)
-        return verdict
+            run.raised(error)
+        if is_ended:
+            run.ended(self._why or "cancel", self._was_at)
+            inside.run(run.after, self._seat.call_hooks)
 
     def _open(self, context: TaskContext) -> bool:
         """From here on the code may be ended; False if it was to end before it began."""

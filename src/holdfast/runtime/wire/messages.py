@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from holdfast.core.outcome import Why
+from holdfast.core.outcome import Reported, Why
 
 Kind: TypeAlias = Literal["process", "thread", "async"]
 KINDS: tuple[Kind, ...] = ("process", "thread", "async")
@@ -203,26 +203,20 @@ class Hello(Message, frozen=True):
     """It can take tasks. (Its pid is known from the template, which made it.)"""
 
 
-class Outcome(msgspec.Struct, frozen=True, array_like=True):
-    """What became of one slot. `kind` is the name of a class of `core.outcome`."""
+class RunReport(msgspec.Struct, frozen=True, array_like=True):
+    """What became of one slot, and what it cost."""
 
     slot: Slot
-    kind: Literal[
-        "returned", "failed", "retry", "snooze", "abort", "cancelled", "committed", "interrupted"
-    ]
-    result: str | None = None
-    """The JSON of the value."""
-    error: str | None = None
-    """The JSON of a `TaskError`."""
-    listed: bool = False
-    delay_us: Amount | None = None
+    outcome: Reported
     run_us: Amount = 0
     cpu_time_us: Amount | None = None
     peak_memory_kb: Amount | None = None
+    committed: bool = False
+    """The code has completed its task itself, in its own transaction (`complete_in`)."""
 
 
 class Done(Message, frozen=True):
-    outcomes: list[Outcome]
+    reports: list[RunReport]
 
 
 class Withdrawn(Message, frozen=True):

@@ -1,17 +1,18 @@
 """What a child's word, or its death, means for the tasks it had in hand.
 
-Owns the translation into what `core.decide` understands. A child is believed about its
+Owns the `Outcome` that is written about them. A child is believed about its
 own tasks only; whether a task is its own has been asked before (`Ledger.own`).
 """
 
 from __future__ import annotations
+
+import msgspec
 
 from holdfast.core.outcome import (
     NEIGHBOUR,
     AbortAsked,
     Crashed,
     Failed,
-    Interrupted,
     NotBegun,
     Outcome,
     RetryAsked,
@@ -21,36 +22,28 @@ from holdfast.core.outcome import (
     Why,
     ended_because,
 )
-from holdfast.core.payload.failure import decode_error
+from holdfast.core.payload.failure import as_plain
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle
-from holdfast.runtime.wire import messages
+from holdfast.runtime.wire.messages import RunReport
 
 
-def told(said: messages.Outcome, assignment: Assignment) -> Outcome:
-    """What a child reports of a task."""
-    if said.kind == "returned" or said.kind == "committed":
-        return Returned(said.result or "null")
-    if said.kind == "cancelled":
-        return doomed(assignment.doomed or "cancel", assignment)
-    if said.kind == "snooze":
-        return SnoozeAsked(said.delay_us or 0)
-    if said.kind == "interrupted":
-        if assignment.doomed is not None:
-            return doomed(assignment.doomed, assignment)
-        return Interrupted(NEIGHBOUR)
-    error = decode_error(said.error or "{}")
-    if said.kind == "retry":
-        return RetryAsked(error, said.delay_us)
-    if said.kind == "abort":
-        return AbortAsked(error)
-    if assignment.doomed is not None and error.exception is not None:
+def reported(report: RunReport, assignment: Assignment) -> Outcome:
+    """What became of a task, as its child says; but why it was told to end, we know better."""
+    outcome = report.outcome
+    if isinstance(outcome, Returned | SnoozeAsked):
+        return outcome
+    why = assignment.doomed
+    if isinstance(outcome, Failed | RetryAsked | AbortAsked):
+        error = as_plain(outcome.error)
         # What code raises when it is told to end is that end, by another name.
-        return doomed(assignment.doomed, assignment)
-    return Failed(error, said.listed)
+        if isinstance(outcome, Failed) and why is not None and error.exception is not None:
+            return ended(why, assignment)
+        return msgspec.structs.replace(outcome, error=error)
+    return outcome if why is None else ended(why, assignment)
 
 
-def doomed(why: Why, assignment: Assignment) -> Outcome:
+def ended(why: Why, assignment: Assignment) -> Outcome:
     """The outcome of code that we ended."""
     outcome = ended_because(why, assignment.policy, assignment.stack)
     if isinstance(outcome, TimedOut) and assignment.remark:
@@ -81,11 +74,11 @@ class Death:
         if assignment.slot not in self._begun:
             return NotBegun()
         if self._culprit not in (0, assignment.slot) and assignment.doomed is None:
-            return Interrupted(NEIGHBOUR)
+            return NEIGHBOUR
         if child.breach is not None:
             return Crashed(*self._exit, f"its process was killed: it {child.breach}")
         if assignment.doomed is not None:
-            return doomed(assignment.doomed, assignment)
+            return ended(assignment.doomed, assignment)
         if child.killed:
-            return Interrupted(NEIGHBOUR)
+            return NEIGHBOUR
         return Crashed(*self._exit)

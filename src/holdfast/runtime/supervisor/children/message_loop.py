@@ -388,16 +388,16 @@ class MessageLoop:
         limit = self._ledger.options.max_tasks_per_child
         ended: list[Finished] = []
         with self._ledger.lock:
-            for told in message.outcomes:
-                assignment = self._held(child, told.slot)
+            for report in message.reports:
+                assignment = self._held(child, report.slot)
                 ended.append(
                     Finished(
                         assignment,
-                        endings.told(told, assignment),
-                        Usage(told.peak_memory_kb, told.cpu_time_us),
-                        told.run_us,
+                        endings.reported(report, assignment),
+                        Usage(report.peak_memory_kb, report.cpu_time_us),
+                        report.run_us,
                         *self._evidence.close(assignment),
-                        committed=told.kind == "committed",
+                        committed=report.committed,
                     )
                 )
                 if assignment.doomed is not None and child.kind == "process":

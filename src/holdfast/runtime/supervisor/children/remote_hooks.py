@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 
 from holdfast.core.decide import Change
+from holdfast.core.hooks import hooks_after
 from holdfast.core.lifecycle import Verb
 from holdfast.core.payload.failure import encode_error
 from holdfast.core.status import TaskStatus
@@ -20,14 +21,6 @@ from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Job, Tell, Told
 
 log = logging.getLogger("holdfast.worker")
-
-_AFTER = {
-    TaskStatus.FAILED: "on_failure",
-    TaskStatus.STALLED: "on_failure",
-    TaskStatus.CANCELLED: "on_cancel",
-    TaskStatus.PENDING: "on_retry",
-    TaskStatus.SCHEDULED: "on_retry",
-}
 
 
 class RemoteHooks:
@@ -52,8 +45,7 @@ class RemoteHooks:
         if change.verb is Verb.INTERRUPT:
             return
         known = set(self._ledger.hooks_of(assignment.task))
-        hook = _AFTER.get(status)
-        wanted = [name for name in (hook, "after_finish") if name in known]
+        wanted = [name for name in hooks_after(change.verb, status) if name in known]
         if wanted:
             error = None if change.error is None else encode_error(change.error)
             self._tell(wanted, assignment.job(), error, change.delay_us)
