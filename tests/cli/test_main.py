@@ -117,6 +117,13 @@ def test_ctrl_c_has_its_own_exit_code(tmp_path: Path) -> None:
     assert (said.returncode, said.stdout, said.stderr) == (130, "", "")
 
 
+@pytest.mark.parametrize("module", ["click", "msgspec"])
+def test_ctrl_c_while_the_command_itself_is_imported(tmp_path: Path, module: str) -> None:
+    (tmp_path / f"{module}.py").write_text(SLOW)
+    said = holdfast("tasks", "list", cwd=tmp_path)
+    assert (said.returncode, said.stdout, said.stderr) == (130, "", "")
+
+
 def test_an_answer_that_nobody_reads_or_that_finds_no_room(tmp_path: Path) -> None:
     assert holdfast("tasks", "send", "resize", cwd=tmp_path).returncode == 0
     command = [sys.executable, "-m", "holdfast", "tasks", "list"]

@@ -107,12 +107,15 @@ def test_an_application_that_cannot_be_imported(
         ("-q", "a,a"),
         ("-q", ""),
         ("--no-such-flag",),
+        ("--listen-url", "nonsense"),
+        ("--listen-url", "postgresql://localhost/tasks"),
     ],
 )
 def test_wrong_flags(start: Start, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     write(tmp_path, good=GOOD)
     worker = start("good:app", *arguments)
     assert worker.wait() == 2
+    assert arguments[0].strip("-").replace("-", "_") in worker.said.replace("-", "_")
     assert "Traceback" not in worker.said
 
 

@@ -80,7 +80,11 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self.entries.get(self.aliases.get(cmd_name, cmd_name))
-        return None if entry is None else entry.load()
+        command = None if entry is None else entry.load()
+        if callable(ctx.obj):
+            # Whoever started us wants to know that nothing more is imported.
+            ctx.obj()
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

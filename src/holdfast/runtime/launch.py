@@ -81,12 +81,12 @@ def launch(
 
 def store_settings(manifest: Manifest, listen_url: str | None = None) -> StoreSettings:
     """Where the app's tasks are, and with how many connections a worker goes there."""
-    from holdfast.store.settings import StoreSettings, direct_address
+    from holdfast.store.settings import StoreSettings, listening_at
 
     given = StoreSettings(**manifest.settings["store"])
     ours = replace(given, max_connections=_CONNECTIONS)
+    if listen_url is not None:
+        ours = listening_at(ours, listen_url)
     if ours.engine == "sqlite":
         return ours
-    if listen_url is not None:
-        ours = replace(ours, listen_url=direct_address(listen_url))
     return replace(ours, lock_timeout=min(ours.lock_timeout, _WAIT_FOR_ROWS))

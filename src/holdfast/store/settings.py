@@ -80,13 +80,20 @@ def parse_url(url: str, **given: Any) -> StoreSettings:
             f"store URL {redact(url)!r} has the unknown scheme {redact(scheme)!r}: {_REMEDY}"
         )
     if given.get("listen_url") is not None:
-        given["listen_url"] = direct_address(given["listen_url"])
+        given["listen_url"] = _direct_address(given["listen_url"])
     settings = replace(settings, **given)
     _check(settings)
     return settings
 
 
-def direct_address(url: str) -> str:
+def listening_at(settings: StoreSettings, url: str) -> StoreSettings:
+    """The same store, with another `listen_url`."""
+    settings = replace(settings, listen_url=_direct_address(url))
+    _check(settings)
+    return settings
+
+
+def _direct_address(url: str) -> str:
     """The conninfo of a `listen_url`, which is the URL of a PostgreSQL server."""
     scheme, separator, rest = url.partition("://")
     if not separator or scheme.lower().partition("+")[0] not in _POSTGRES_SCHEMES:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import getpass
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
 
 from holdfast.core.records import WorkerState
 from holdfast.store.verbs import workers
-from tests.cli.conftest import Operator
+from tests.cli.conftest import Operator, run
 from tests.support.stores import Lab
 
 
@@ -57,6 +61,20 @@ def test_a_pause_is_signed(operator: Operator, lab: Lab) -> None:
 
 def test_a_queue_name_that_cannot_be(operator: Operator) -> None:
     assert "queue name 'a b' is not usable" in operator("queues", "pause", "a b", code=2).err
+
+
+def test_a_name_of_ten_megabytes_is_listed_at_once(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/tasks.db"
+    for _ in range(2):
+        assert run("tasks", "send", "resize", "--url", url).code == 0
+    with closing(sqlite3.connect(tmp_path / "tasks.db")) as by_hand:
+        by_hand.execute("PRAGMA ignore_check_constraints = 1")
+        by_hand.execute("UPDATE holdfast_tasks SET queue_name = ?", ("q" * 10_000_000,))
+        by_hand.commit()
+    began = time.process_time()
+    said = run("queues", "list", "--url", url)
+    assert time.process_time() - began < 3
+    assert "queue_name is longer than 100 characters" in said.out
 
 
 def test_one_bad_name_among_good_ones_changes_nothing(operator: Operator, lab: Lab) -> None:

@@ -124,6 +124,12 @@ def test_a_worker_that_does_not_answer(operator: Operator, lab: Lab) -> None:
     assert lab.run(stack_requests.stacks_asked([task.id])) == []
 
 
+@pytest.mark.parametrize("timeout", ["nan", "inf", "-1", "soon"])
+def test_a_timeout_that_is_none(operator: Operator, lab: Lab, timeout: str) -> None:
+    said = operator("tasks", "stack", text(lab.running().id), "--timeout", timeout, code=2)
+    assert "Invalid value for '--timeout'" in said.err
+
+
 @pytest.mark.parametrize("status", [s for s in TaskStatus if s is not TaskStatus.RUNNING])
 def test_only_running_code_has_a_stack(operator: Operator, lab: Lab, status: TaskStatus) -> None:
     task = text(lab.reach(status).id)

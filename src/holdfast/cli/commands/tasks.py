@@ -6,6 +6,7 @@ show is in the modules beside this one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import datetime
 from difflib import get_close_matches
@@ -274,11 +275,19 @@ def log(session: Session, task: str, attempt: int | None, follow: bool, raw: boo
     show_log(session, session.task_id(task), attempt=attempt, follow=follow, raw=raw)
 
 
+def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    if math.isnan(value):
+        # A range lets it pass: it is not below, and not above.
+        raise click.BadParameter("nan is not in the range 0<=x<=3600.", ctx, param)
+    return value
+
+
 @tasks.command()
 @the_task
 @click.option(
     "--timeout",
     type=click.FloatRange(0, 3600),
+    callback=_seconds,
     default=PATIENCE,
     show_default=True,
     metavar="SECONDS",
