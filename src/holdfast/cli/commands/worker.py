@@ -9,7 +9,10 @@ Owns flags, signals and exit codes. What a worker is, is `runtime.supervisor`'s.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 from types import FrameType
 
 import click
@@ -32,6 +35,14 @@ class _Stopped(BaseException):
 
 def _end_the_start(number: int, frame: FrameType | None) -> None:
     raise _Stopped
+
+
+def _end_it_again(lost: sys.UnraisableHookArgs) -> None:
+    """What is raised inside a callback of the interpreter's is lost: have it raised once more."""
+    if lost.exc_type is _Stopped:
+        threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _say_it_starts(number: int, frame: FrameType | None) -> None:
@@ -126,6 +137,7 @@ def worker(
 
         sys.exit(run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"]))
     # Until there is something to stop in an orderly way, a wish to stop ends the start.
+    sys.unraisablehook = _end_it_again
     on_stop(_end_the_start)
     on_question(_say_it_starts)
     try:
