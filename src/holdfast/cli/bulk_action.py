@@ -7,17 +7,16 @@ commits, and a command that is interrupted has done whole batches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Final, TypeAlias
 from uuid import UUID
 
 import click
 
-from holdfast.cli.render import json_document
-from holdfast.cli.session import Refused, Session
+from holdfast.cli.render import json_document, times
+from holdfast.cli.session import CommandSession, NotDone
 from holdfast.core.errors import UniqueConflict, UpstreamEnded
 from holdfast.core.lifecycle import TRANSITIONS, Verb
 from holdfast.core.moment import When
@@ -32,7 +31,7 @@ _UNKNOWN: Final = "no such task"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ActionResult:
     """What became of one task."""
 
     id: UUID
@@ -42,12 +41,12 @@ class Answer:
     message: str
 
 
-Apply: TypeAlias = Callable[[Session, Sequence[UUID]], Iterable[Answer]]
+Apply: TypeAlias = Callable[[CommandSession, Sequence[UUID]], Iterable[ActionResult]]
 
 
-def perform(session: Session, apply: Apply, ids: Sequence[UUID]) -> None:
+def perform(session: CommandSession, apply: Apply, ids: Sequence[UUID]) -> None:
     """Apply a verb to tasks, and say for each what happened; exit code 1 if any was refused."""
-    answers: list[Answer] = []
+    answers: list[ActionResult] = []
     for start in range(0, len(ids), _BATCH):
         for answer in apply(session, ids[start : start + _BATCH]):
             answers.append(answer)
@@ -61,51 +60,62 @@ def perform(session: Session, apply: Apply, ids: Sequence[UUID]) -> None:
     elif len(answers) > 1:
         session.screen.remark(f"{len(answers) - refused:,} done, {refused:,} not")
     if refused:
-        click.get_current_context().exit(Refused.exit_code)
+        click.get_current_context().exit(NotDone.exit_code)
 
 
-def cancel(session: Session, ids: Sequence[UUID]) -> Iterator[Answer]:
+def cancel(session: CommandSession, ids: Sequence[UUID]) -> Iterator[ActionResult]:
     """End what has not begun; ask the workers of what runs."""
     for task, status in session.control.tasks.cancel(*ids).items():
         match status:
             case None:
-                yield Answer(task, False, None, _UNKNOWN)
+                yield ActionResult(task, False, None, _UNKNOWN)
             case TaskStatus.CANCELLED:
-                yield Answer(task, True, status, "cancelled")
+                yield ActionResult(task, True, status, "cancelled")
             case TaskStatus.RUNNING:
-                yield Answer(task, True, status, "running; its worker has been asked to end it")
+                yield ActionResult(
+                    task, True, status, "running; its worker has been asked to end it"
+                )
             case _:
-                yield Answer(task, False, status, f"not cancelled: it is {status.value}")
+                yield ActionResult(task, False, status, f"not cancelled: it is {status.value}")
 
 
-def resubmit(
-    session: Session,
-    ids: Sequence[UUID],
-    *,
-    keep_retries: bool = False,
-    fresh: bool = False,
-    run_at: datetime | None = None,
-) -> Iterator[Answer]:
+def resubmit_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a resubmit, which are the keywords of `resubmission`."""
+    for option in (
+        times.delay,
+        click.option("--fresh", is_flag=True, help="Forget the checkpoints."),
+        click.option("--keep-retries", is_flag=True, help="Do not give the retries anew."),
+    ):
+        command = option(command)
+    return command
+
+
+def resubmission(
+    session: CommandSession, *, keep_retries: bool, fresh: bool, delay: times.Given | None
+) -> Apply:
     """Let ended tasks run again."""
+    at = None if delay is None else times.after(delay, session.now())
     again = partial(
-        session.control.tasks.resubmit, keep_retries=keep_retries, fresh=fresh, run_at=run_at
+        session.control.tasks.resubmit, keep_retries=keep_retries, fresh=fresh, run_at=at
     )
+    return partial(_resubmit, again)
+
+
+def _resubmit(
+    again: Callable[..., dict[UUID, bool]], session: CommandSession, ids: Sequence[UUID]
+) -> Iterator[ActionResult]:
     try:
         done = again(*ids)
     except (UniqueConflict, UpstreamEnded) as error:
         if len(ids) == 1:
             # Nothing of the batch was written, and this is the task it was about.
-            after = _statuses(session, ids)
-            yield Answer(ids[0], False, after.get(ids[0]), f"not resubmitted: {error}")
+            after = session.control.tasks.statuses(*ids)
+            yield ActionResult(ids[0], False, after.get(ids[0]), f"not resubmitted: {error}")
             return
         for part in _parts(ids, error):
-            yield from resubmit(
-                session, part, keep_retries=keep_retries, fresh=fresh, run_at=run_at
-            )
+            yield from _resubmit(again, session, part)
         return
-    after = _statuses(session, ids)
-    for task, was_done in done.items():
-        yield _answer(task, was_done, after.get(task), "resubmitted")
+    yield from _results(session, done, "resubmitted")
 
 
 def _parts(ids: Sequence[UUID], error: UniqueConflict | UpstreamEnded) -> list[list[UUID]]:
@@ -116,37 +126,35 @@ def _parts(ids: Sequence[UUID], error: UniqueConflict | UpstreamEnded) -> list[l
 
 
 def reschedule(
-    session: Session,
+    session: CommandSession,
     ids: Sequence[UUID],
     *,
     when: When | None,
     queue: str | None,
     priority: int | None,
-) -> Iterator[Answer]:
+) -> Iterator[ActionResult]:
     """Change the time, queue or priority of tasks that wait."""
     done = session.control.tasks.reschedule(*ids, when=when, queue=queue, priority=priority)
-    after = _statuses(session, ids)
-    for task, was_done in done.items():
-        yield _answer(task, was_done, after.get(task), "rescheduled")
+    yield from _results(session, done, "rescheduled")
 
 
-def delete(session: Session, ids: Sequence[UUID]) -> Iterator[Answer]:
+def delete(session: CommandSession, ids: Sequence[UUID]) -> Iterator[ActionResult]:
     """Remove ended tasks with their attempts and logs."""
-    before = _statuses(session, ids)
+    before = session.control.tasks.statuses(*ids)
     for task, gone in session.control.tasks.delete(*ids).items():
         status = before.get(task)
         if gone:
-            yield Answer(task, True, None, "deleted")
+            yield ActionResult(task, True, None, "deleted")
         elif status is None:
-            yield Answer(task, False, None, _UNKNOWN)
+            yield ActionResult(task, False, None, _UNKNOWN)
         elif status.is_terminal:
-            yield Answer(task, False, status, "not deleted: its workflow has not ended")
+            yield ActionResult(task, False, status, "not deleted: its workflow has not ended")
         else:
             text = f"not deleted: it is {status.value}, and only a task that has ended is deleted"
-            yield Answer(task, False, status, text)
+            yield ActionResult(task, False, status, text)
 
 
-def delete_unreadable(session: Session, keys: Sequence[str]) -> None:
+def delete_unreadable(session: CommandSession, keys: Sequence[str]) -> None:
     """Remove rows that cannot be read, by their keys; exit code 1 if any is left."""
     done = session.control.tasks.delete_unreadable(*keys)
     if session.screen.as_json:
@@ -157,34 +165,35 @@ def delete_unreadable(session: Session, keys: Sequence[str]) -> None:
             left = "not deleted: there is no such row, or it can be read"
             session.screen.line(f"{key}  {'deleted' if gone else left}")
     if not all(done.values()):
-        click.get_current_context().exit(Refused.exit_code)
+        click.get_current_context().exit(NotDone.exit_code)
 
 
 def of_dead_letters(apply: Apply) -> Apply:
     """The same verb, for dead letters only."""
 
-    def apply_to_dead(session: Session, ids: Sequence[UUID]) -> Iterator[Answer]:
+    def apply_to_dead(session: CommandSession, ids: Sequence[UUID]) -> Iterator[ActionResult]:
         found = session.control.tasks.show_many(*ids)
         dead = [task for task in ids if task in found and found[task].dead]
         yield from apply(session, dead)
         for task in ids:
             info = found.get(task)
             if info is None:
-                yield Answer(task, False, None, _UNKNOWN)
+                yield ActionResult(task, False, None, _UNKNOWN)
             elif not info.dead:
                 text = f"not a dead letter: it is {info.status.value}"
-                yield Answer(task, False, info.status, text)
+                yield ActionResult(task, False, info.status, text)
 
     return apply_to_dead
 
 
-def _answer(task: UUID, done: bool, status: TaskStatus | None, past: str) -> Answer:
-    if status is None:
-        return Answer(task, False, None, _UNKNOWN)
-    if not done:
-        return Answer(task, False, status, f"not {past}: it is {status.value}")
-    return Answer(task, True, status, f"{past}; it is {status.value}")
-
-
-def _statuses(session: Session, ids: Sequence[UUID]) -> dict[UUID, TaskStatus]:
-    return session.control.tasks.statuses(*ids)
+def _results(
+    session: CommandSession, done: Mapping[UUID, bool], past: str
+) -> Iterator[ActionResult]:
+    after = session.control.tasks.statuses(*done)
+    for task, was_done in done.items():
+        status = after.get(task)
+        if status is None:
+            yield ActionResult(task, False, None, _UNKNOWN)
+        else:
+            text = f"{past};" if was_done else f"not {past}:"
+            yield ActionResult(task, was_done, status, f"{text} it is {status.value}")

@@ -13,31 +13,33 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
 import click
 
 from holdfast.cli.render import times
-from holdfast.cli.session import Misused, Refused, Session
+from holdfast.cli.render.task_list import show_tasks
+from holdfast.cli.session import CommandSession, Misused, NotDone
 from holdfast.client.control import MAX_PAGE, Filter, TaskPage
-from holdfast.client.info import Attempt, TaskInfo
+from holdfast.client.info import TaskInfo
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.status import TaskStatus
 
 Command: TypeAlias = Callable[..., None]
 
-limit = click.option(
-    "--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most."
+_PAGE: Final = (
+    click.option(
+        "--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most."
+    ),
+    click.option("--after", metavar="ID", help="Go on after this task: the next page."),
 )
-after = click.option("--after", metavar="ID", help="Go on after this task: the next page.")
-
 _FRUITLESS: Final = 10
 """Pages of a list that may come out empty before the operator is asked to go on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class TaskFilters:
     """What the filter options said."""
 
     status: tuple[TaskStatus, ...] = ()
@@ -53,30 +55,23 @@ class Where:
     @property
     def is_empty(self) -> bool:
         """No filter was given."""
-        return self == Where()
+        return self == TaskFilters()
 
     def filter(self, now: datetime) -> Filter:
         """The same for the store."""
-        found: Filter = {}
-        if self.status:
-            found["status"] = self.status
-        if self.queue is not None:
-            found["queue"] = self.queue
-        if self.name is not None:
-            found["name"] = self.name
-        if self.tag is not None:
-            found["tag"] = self.tag
-        if self.worker is not None:
-            found["worker_id"] = self.worker
-        if self.error is not None:
-            found["error_code"] = self.error
-        if self.since is not None:
-            found["submitted_from"] = times.before(self.since, now)
-        if self.until is not None:
-            found["submitted_until"] = times.before(self.until, now)
-        if self.dead:
-            found["dead"] = True
-        return found
+        since, until = self.since, self.until
+        given = {
+            "status": self.status,
+            "queue": self.queue,
+            "name": self.name,
+            "tag": self.tag,
+            "worker_id": self.worker,
+            "error_code": self.error,
+            "submitted_from": None if since is None else times.before(since, now),
+            "submitted_until": None if until is None else times.before(until, now),
+            "dead": self.dead,
+        }
+        return cast("Filter", {k: v for k, v in given.items() if v not in (None, (), False)})
 
 
 def _statuses(
@@ -112,19 +107,23 @@ _OPTIONS: Final = {
 }
 
 
-def filters(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
-    """Add the filter options; the command receives them as `where`."""
-    names = [each.name for each in fields(Where) if each.name not in without]
+def filters(*, without: Collection[str] = (), pages: bool = False) -> Callable[[Command], Command]:
+    """Add the filter options, which the command receives as `where`.
+
+    `pages`: and those of a list, `limit` and `after`.
+    """
+    names = [each.name for each in fields(TaskFilters) if each.name not in without]
+    options = [*(_OPTIONS[name] for name in names), *(_PAGE if pages else ())]
 
     def decorate(function: Command) -> Command:
         @wraps(function)
         def command(*args: Any, **given: Any) -> None:
-            where = Where(**{name: given.pop(name) for name in names})
+            where = TaskFilters(**{name: given.pop(name) for name in names})
             function(*args, where=where, **given)
 
         decorated: Command = command
-        for name in reversed(names):
-            decorated = _OPTIONS[name](decorated)
+        for option in reversed(options):
+            decorated = option(decorated)
         return decorated
 
     return decorate
@@ -142,7 +141,7 @@ def selects(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
         def command(
             *args: Any,
             ids: tuple[str, ...],
-            where: Where,
+            where: TaskFilters,
             everything: bool,
             yes: bool,
             **given: Any,
@@ -159,12 +158,17 @@ class Selection:
     """The tasks to apply a verb to, as the operator said it."""
 
     ids: tuple[str, ...]
-    where: Where
+    where: TaskFilters
     everything: bool
     yes: bool
 
     def resolve(
-        self, session: Session, verb: str, applies_to: Collection[TaskStatus], *, dead: bool = False
+        self,
+        session: CommandSession,
+        verb: str,
+        applies_to: Collection[TaskStatus],
+        *,
+        dead: bool = False,
     ) -> list[UUID]:
         """Their ids; asks first if they were not named one by one."""
         where = self.where
@@ -187,8 +191,27 @@ class Selection:
         return found
 
 
-def listed(session: Session, where: Where, *, limit: int, after: UUID | None) -> TaskPage:
-    """Tasks that fit, the newest first, and where to go on."""
+def show_page(
+    session: CommandSession,
+    where: TaskFilters,
+    *,
+    limit: int,
+    after: str | None,
+    dead: bool = False,
+) -> None:
+    """List the tasks that fit, the newest first."""
+    start = None if after is None else session.task_id(after)
+    page = _page(session, replace(where, dead=where.dead or dead), limit, start)
+    # What went wrong last in those that go on.
+    tried = [info.id for info in page.tasks if info.attempt and not info.status.is_terminal]
+    failed = session.control.tasks.last_errors(*tried) if tried else {}
+    place = session.place.described
+    show_tasks(session.screen, page, session.now(), place=place, failed=failed, dead=dead)
+    if not page.tasks and page.next is None and where.name is not None:
+        _suggest_name(session, where.name)
+
+
+def _page(session: CommandSession, where: TaskFilters, limit: int, after: UUID | None) -> TaskPage:
     wanted = where.filter(session.now())
     found: list[TaskInfo] = []
     unreadable: dict[str, UnreadableRow] = {}
@@ -204,31 +227,27 @@ def listed(session: Session, where: Where, *, limit: int, after: UUID | None) ->
     return TaskPage(found, rest, list(unreadable.values()))
 
 
-def suggest_name(session: Session, where: Where) -> None:
+def _suggest_name(session: CommandSession, name: str) -> None:
     """Say which name may have been meant by one that no task has."""
-    if where.name is None:
-        return
     known = {info.name for info in session.control.tasks.list(limit=MAX_PAGE).tasks}
     known |= {task.name for task in session.place.tasks}
     for worker in session.control.workers.list(stopped=True):
-        known |= {name.rpartition("@")[0] for name in worker.tasks}
-    if where.name in known:
+        known |= {task.rpartition("@")[0] for task in worker.tasks}
+    if name in known:
         return
-    near = sorted(name for name in known if name.rpartition(".")[2] == where.name)
-    near = near or get_close_matches(where.name, known, n=3)
-    if near:
-        session.screen.remark(f"did you mean {' or '.join(f'--name {name}' for name in near)}?")
+    if near := near_names(name, known):
+        session.screen.remark(f"did you mean {' or '.join(f'--name {each}' for each in near)}?")
     else:
-        session.screen.remark(f"no task and no worker here has the name {where.name!r}")
+        session.screen.remark(f"no task and no worker here has the name {name!r}")
 
 
-def last_failures(session: Session, tasks: Sequence[TaskInfo]) -> dict[UUID, Attempt]:
-    """What went wrong last in those of these tasks that go on."""
-    tried = [info.id for info in tasks if info.attempt and not info.status.is_terminal]
-    return session.control.tasks.last_errors(*tried) if tried else {}
+def near_names(name: str, known: Collection[str]) -> list[str]:
+    """What may have been meant: the same name in a module, or else names that look alike."""
+    same = sorted(each for each in known if each.rpartition(".")[2] == name)
+    return same or get_close_matches(name, known)
 
 
-def _search(session: Session, where: Where) -> tuple[list[UUID], Counter[TaskStatus]]:
+def _search(session: CommandSession, where: TaskFilters) -> tuple[list[UUID], Counter[TaskStatus]]:
     found: list[UUID] = []
     counts: Counter[TaskStatus] = Counter()
     wanted = where.filter(session.now())
@@ -253,4 +272,4 @@ def _ask(verb: str, counts: Counter[TaskStatus]) -> None:
             raise KeyboardInterrupt from None
         raise Misused("nobody answered: give --yes to go ahead without asking") from None
     if not agreed:
-        raise Refused("nothing was done")
+        raise NotDone("nothing was done")

@@ -39,7 +39,7 @@ from holdfast.core.text import one_line, visible
 _DIGITS: Final = 32
 
 
-class Refused(click.ClickException):
+class NotDone(click.ClickException):
     """The end of a command that could not do what it was asked: one sentence and a code."""
 
     exit_code = 1
@@ -54,19 +54,19 @@ class Refused(click.ClickException):
         click.echo(f"{self._command}: {self.message}", file=file, err=file is None)
 
 
-class Misused(Refused):
+class Misused(NotDone):
     """What was typed makes no sense."""
 
     exit_code = 2
 
 
-class Unreachable(Refused):
+class Unreachable(NotDone):
     """The store cannot be used."""
 
     exit_code = 3
 
 
-class Session:
+class CommandSession:
     """The store, for as long as one command runs."""
 
     def __init__(self, place: Place, access: Access, screen: Screen) -> None:
@@ -94,7 +94,7 @@ class Session:
             case [found]:
                 return found
             case []:
-                raise Refused(
+                raise NotDone(
                     f"no task has an id that begins or ends with {typed} in this database "
                     f"({self.place.described})"
                     if len(readings) > 1
@@ -127,7 +127,7 @@ def operates(*, creates: bool = False) -> Callable[[Callable[..., None]], Callab
 
 
 @contextmanager
-def session(given: Given, *, as_json: bool, creates: bool = False) -> Iterator[Session]:
+def session(given: Given, *, as_json: bool, creates: bool = False) -> Iterator[CommandSession]:
     """A session; errors of Holdfast inside it end the command."""
     place: Place | None = None
     with _warnings() as warned:
@@ -137,7 +137,7 @@ def session(given: Given, *, as_json: bool, creates: bool = False) -> Iterator[S
                 _look_for(place)
             access = Access(place.config)
             try:
-                yield Session(place, access, Screen(as_json=as_json))
+                yield CommandSession(place, access, Screen(as_json=as_json))
             finally:
                 access.close()
         except HoldfastError as error:
@@ -166,7 +166,7 @@ def _warnings() -> Iterator[dict[str, None]]:
             click.echo(f"warning: {one_line(message)}", err=True)
 
 
-def _ending(error: HoldfastError, place: Place | None) -> Refused:
+def _ending(error: HoldfastError, place: Place | None) -> NotDone:
     """How a command ends that met this error."""
     looked_at = ""
     if place is not None:
@@ -183,9 +183,9 @@ def _ending(error: HoldfastError, place: Place | None) -> Refused:
         case ConfigError() | PayloadError():
             return Misused(str(error))
         case TaskNotFound():
-            return Refused(f"{error}{looked_at}")
+            return NotDone(f"{error}{looked_at}")
         case _:
-            return Refused(str(error))
+            return NotDone(str(error))
 
 
 def _look_for(place: Place) -> None:

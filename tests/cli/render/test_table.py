@@ -6,10 +6,15 @@ from io import StringIO
 
 from rich.console import Console
 
-from holdfast.cli.render.table import Cell, Column, Table, drawn, plain
+from holdfast.cli.render.table import Cell, TextColumn, TextTable, drawn, plain
 
-TABLE = Table(
-    [Column("id", whole=True), Column("n", right=True), Column("when", room=100), Column("detail")],
+TABLE = TextTable(
+    [
+        TextColumn("id", whole=True),
+        TextColumn("n", right=True),
+        TextColumn("when", room=100),
+        TextColumn("detail"),
+    ],
     [
         ["a", 7, Cell("3 min ago", piped="2030-03-17T17:46:40Z"), "two words"],
         ["bbb", 12345, None, ""],
@@ -17,7 +22,7 @@ TABLE = Table(
 )
 
 
-def terminal(table: Table, width: int) -> str:
+def terminal(table: TextTable, width: int) -> str:
     console = Console(file=StringIO(), width=width, color_system=None, force_terminal=True)
     console.print(drawn(table, width))
     assert isinstance(console.file, StringIO)
@@ -33,7 +38,7 @@ def test_a_pipe_gets_aligned_columns() -> None:
 
 
 def test_a_pipe_gets_the_header_of_an_empty_table() -> None:
-    assert list(plain(Table(TABLE.columns, []))) == ["ID  N  WHEN  DETAIL"]
+    assert list(plain(TextTable(TABLE.columns, []))) == ["ID  N  WHEN  DETAIL"]
 
 
 def test_a_narrow_terminal_gets_fewer_columns() -> None:
@@ -42,7 +47,9 @@ def test_a_narrow_terminal_gets_fewer_columns() -> None:
 
 
 def test_a_text_that_would_be_cut_to_a_letter_is_left_out() -> None:
-    table = Table([Column("id", whole=True), Column("why", cut=True)], [["a" * 20, "no room"]])
+    table = TextTable(
+        [TextColumn("id", whole=True), TextColumn("why", cut=True)], [["a" * 20, "no room"]]
+    )
     assert terminal(table, 29).split() == ["id", "why", "a" * 20, "no", "room"]
     assert terminal(table, 28).split() == ["id", "why", "a" * 20, "no", "ro…"]
     assert terminal(table, 27).split() == ["id", "a" * 20]
@@ -50,7 +57,7 @@ def test_a_text_that_would_be_cut_to_a_letter_is_left_out() -> None:
 
 def test_nothing_stored_is_obeyed() -> None:
     hostile = "[red]x[/red] \x1b[2J\x07 :boom:\nnext\ttab \u202e"
-    table = Table([Column("detail")], [[hostile]])
+    table = TextTable([TextColumn("detail")], [[hostile]])
     seen = "[red]x[/red] \\x1b[2J\\x07 :boom:\\nnext\\ttab \\u202e"
     assert list(plain(table))[1] == seen
     assert seen in terminal(table, 120)

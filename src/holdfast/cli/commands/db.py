@@ -6,15 +6,14 @@ neither create a file nor a table, and work on a database that this code cannot 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 import click
 
-from holdfast.cli.session import Misused, Refused, Session, operates
+from holdfast.cli.session import CommandSession, Misused, NotDone, operates
 from holdfast.store import migrate
 from holdfast.store.migrate import MIGRATIONS, Migration, SchemaStatus, migration_text
 from holdfast.store.open import connect, schema_status, upgrade_schema
@@ -28,28 +27,27 @@ class _Probed(Protocol):
     def probe(self) -> Any: ...
 
 
-class Place:
+class ExaminedDatabase:
     """The database of one command, whatever state it is in."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: CommandSession) -> None:
         self.screen = session.screen
         self.settings = session.access.config.store
         if self.settings.in_memory:
             raise Misused("a database in memory is always new: give the URL of a file")
+        # Only a SQLite file may be one that nobody has made yet.
+        self.exists = self.settings.engine != "sqlite" or Path(self.settings.address).exists()
 
-    @property
-    def exists(self) -> bool:
-        """False only for a SQLite file that nobody has made yet."""
-        return self.settings.engine != "sqlite" or Path(self.settings.address).exists()
+    def store(self) -> closing[Store]:
+        """The store, as it is, for a block."""
+        return closing(connect(self.settings))
 
-    @contextmanager
-    def store(self) -> Iterator[Store]:
-        """The store, as it is."""
-        store = connect(self.settings)
-        try:
-            yield store
-        finally:
-            store.close()
+    def status(self) -> SchemaStatus:
+        """What its tables are, beside what this code needs."""
+        if not self.exists:
+            return SchemaStatus(None, None, migrate.CODE, MIGRATIONS)
+        with self.store() as store:
+            return schema_status(store)
 
 
 @click.group("db")
@@ -59,18 +57,17 @@ def db() -> None:
 
 @db.command()
 @operates(creates=True)
-def status(session: Session) -> None:
+def status(session: CommandSession) -> None:
     """Show where the database is, what it runs on, and whether its tables fit this code.
 
     Ends with 0 if it can be used, with 1 if `holdfast db migrate` has something to do.
     """
-    place = Place(session)
-    found = _status(place)
+    place = ExaminedDatabase(session)
+    found = place.status()
     about: dict[str, Any] = {}
     if place.exists:
         with place.store() as store:
             about = asdict(cast("_Probed", store).probe())
-    state = _state(found)
     if place.screen.as_json:
         place.screen.document(
             {
@@ -88,20 +85,20 @@ def status(session: Session) -> None:
                 ("database", place.settings.masked),
                 ("engine", _engine(place.settings, about)),
                 *((name.replace("_", " "), _shown(value)) for name, value in about.items()),
-                ("schema", state),
+                ("schema", _state(found)),
             ]
         )
     if not _is_ready(found):
-        raise click.exceptions.Exit(Refused.exit_code)
+        raise click.exceptions.Exit(NotDone.exit_code)
 
 
 @db.command("migrate")
 @click.option("--plan", is_flag=True, help="Show the statements, and run none of them.")
 @operates(creates=True)
-def migrate_(session: Session, plan: bool) -> None:
+def migrate_(session: CommandSession, plan: bool) -> None:
     """Create the tables, or bring them to what this code needs. Nothing is ever dropped."""
-    place = Place(session)
-    found = _status(place)
+    place = ExaminedDatabase(session)
+    found = place.status()
     migrate.refuse_newer(found)
     if plan:
         _show_plan(place, found)
@@ -119,7 +116,7 @@ def migrate_(session: Session, plan: bool) -> None:
         place.screen.line(f"nothing to do: {_state(found)}")
 
 
-def _show_plan(place: Place, found: SchemaStatus) -> None:
+def _show_plan(place: ExaminedDatabase, found: SchemaStatus) -> None:
     texts = {step: migration_text(step, place.settings) for step in found.pending}
     if place.screen.as_json:
         place.screen.document(
@@ -133,13 +130,6 @@ def _show_plan(place: Place, found: SchemaStatus) -> None:
         click.echo(text.rstrip())
     if texts:
         place.screen.remark("this is a plan; nothing was changed")
-
-
-def _status(place: Place) -> SchemaStatus:
-    if not place.exists:
-        return SchemaStatus(None, None, migrate.CODE, MIGRATIONS)
-    with place.store() as store:
-        return schema_status(store)
 
 
 def _is_ready(found: SchemaStatus) -> bool:

@@ -6,25 +6,13 @@ refused.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from typing import Any
 
 import click
 
 from holdfast.cli import bulk_action
-from holdfast.cli.render import times
-from holdfast.cli.render.task_list import show_tasks
-from holdfast.cli.selection import (
-    Selection,
-    Where,
-    after,
-    filters,
-    limit,
-    listed,
-    selects,
-    suggest_name,
-)
-from holdfast.cli.session import Session, operates
+from holdfast.cli.selection import Selection, TaskFilters, filters, selects, show_page
+from holdfast.cli.session import CommandSession, operates
 
 
 @click.group("dead-letters")
@@ -33,44 +21,28 @@ def dead_letters() -> None:
 
 
 @dead_letters.command("list")
-@filters(without={"dead"})
-@limit
-@after
+@filters(without={"dead"}, pages=True)
 @operates()
-def list_(session: Session, where: Where, limit: int, after: str | None) -> None:
+def list_(session: CommandSession, where: TaskFilters, limit: int, after: str | None) -> None:
     """List dead letters, the newest first."""
-    start = None if after is None else session.task_id(after)
-    page = listed(session, replace(where, dead=True), limit=limit, after=start)
-    place = session.place.described
-    show_tasks(session.screen, page, session.now(), place=place, dead=True)
-    if not page.tasks and page.next is None:
-        suggest_name(session, where)
+    show_page(session, where, limit=limit, after=after, dead=True)
 
 
 @dead_letters.command()
 @selects(without={"dead"})
-@click.option("--keep-retries", is_flag=True, help="Do not give the retries anew.")
-@click.option("--fresh", is_flag=True, help="Forget the checkpoints.")
-@times.delay
+@bulk_action.resubmit_options
 @operates()
-def resubmit(
-    session: Session,
-    selection: Selection,
-    keep_retries: bool,
-    fresh: bool,
-    delay: times.Given | None,
-) -> None:
+def resubmit(session: CommandSession, selection: Selection, **given: Any) -> None:
     """Let dead letters run again."""
     found = selection.resolve(session, "resubmit", bulk_action.RESUBMITTABLE, dead=True)
-    at = None if delay is None else times.after(delay, session.now())
-    apply = partial(bulk_action.resubmit, keep_retries=keep_retries, fresh=fresh, run_at=at)
-    bulk_action.perform(session, bulk_action.of_dead_letters(apply), found)
+    again = bulk_action.resubmission(session, **given)
+    bulk_action.perform(session, bulk_action.of_dead_letters(again), found)
 
 
 @dead_letters.command()
 @selects(without={"dead"})
 @operates()
-def delete(session: Session, selection: Selection) -> None:
+def delete(session: CommandSession, selection: Selection) -> None:
     """Delete dead letters, with their attempts and logs."""
     found = selection.resolve(session, "delete", bulk_action.DELETABLE, dead=True)
     bulk_action.perform(session, bulk_action.of_dead_letters(bulk_action.delete), found)

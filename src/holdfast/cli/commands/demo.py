@@ -13,12 +13,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, Self
 
 import click
 from rich.console import Console, Group
@@ -29,17 +27,11 @@ from rich.text import Text
 
 from holdfast import TaskHandle, TaskStatus
 from holdfast.cli.render.screen import console as console_for_people
+from holdfast.cli.render.task_list import STYLES, progress_text
 
 PATIENCE = 40.0
+WORKER = "worker holdfast.cli.demo_app:app -c 2"
 _LOOK_EVERY = 0.1
-_COLOURS = {
-    TaskStatus.COMPLETED: "green",
-    TaskStatus.FAILED: "red",
-    TaskStatus.CANCELLED: "yellow",
-    TaskStatus.EXPIRED: "yellow",
-    TaskStatus.STALLED: "magenta",
-    TaskStatus.RUNNING: "cyan",
-}
 
 
 @click.command("demo")
@@ -80,10 +72,8 @@ class Play:
             self._send(demo_app)
             handles = [handle for some in self._sent.values() for handle in some]
             self._console.print(f"{len(handles)} tasks wait in {self._url}", soft_wrap=True)
-            self._say(
-                "A worker with two processes starts: holdfast worker holdfast.cli.demo_app:app -c 2"
-            )
-            with _worker() as worker:
+            self._say(f"A worker with two processes starts: holdfast {WORKER}")
+            with _Worker() as worker:
                 ended = self._watch(app, handles, worker)
             if not ended:
                 self._console.print("[red]not everything ended in time; the worker said:[/red]")
@@ -130,9 +120,12 @@ class Play:
     def _picture(self, counts: Any, done: int, total: int) -> Group:
         words = Text()
         for status, number in sorted(counts.items(), key=lambda pair: -pair[0].precedence):
-            words.append(f"{number:4d} {status.label.lower()}  ", _COLOURS.get(status, "white"))
+            words.append(f"{number:4d} {status.label.lower()}  ", STYLES[status])
         report = self._sent["report"][0].info()
-        line = Text(f"report: {_progress(report)}", "dim")
+        how_far = report.status.label.lower() if report.status.is_terminal else "waiting"
+        if report.progress is not None and not report.status.is_terminal:
+            how_far = progress_text(report.progress)
+        line = Text(f"report: {how_far}", "dim")
         return Group(ProgressBar(total=total, completed=done, width=60), words, line)
 
     def _sum_up(self) -> None:
@@ -142,7 +135,7 @@ class Play:
             states = Counter(info.status for info in infos)
             why = next((info.failed_reason for info in infos if info.failed_reason), "")
             ended = Text(", ").join(
-                Text(f"{number} {status.label.lower()}", _COLOURS.get(status, "white"))
+                Text(f"{number} {status.label.lower()}", STYLES[status])
                 for status, number in states.items()
             )
             table.add_row(name, ended, str(sum(info.attempt for info in infos)), why)
@@ -164,43 +157,22 @@ class Play:
         self._console.print(f"\n[bold]{text}[/bold]")
 
 
-def _progress(info: Any) -> str:
-    if info.status.is_terminal:
-        return str(info.status.label).lower()
-    progress = info.progress
-    return f"{progress.done:g} of {progress.total:g}, {progress.message}" if progress else "waiting"
-
-
 class _Worker:
-    def __init__(self) -> None:
-        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the worker
-        command = [
-            sys.executable,
-            "-m",
-            "holdfast",
-            "worker",
-            "holdfast.cli.demo_app:app",
-            "-c",
-            "2",
-        ]
+    """A worker in a process of its own, while the block runs."""
+
+    def __enter__(self) -> Self:
+        self._log = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
-            [*command, "-q", "default,images,web"],
+            [sys.executable, "-m", "holdfast", *WORKER.split(), "-q", "default,images,web"],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
             # Ctrl-C is for us; the worker is told by us.
             start_new_session=True,
         )
+        return self
 
-    @property
-    def alive(self) -> bool:
-        return self._process.poll() is None
-
-    def said(self) -> str:
-        self._log.seek(0)
-        return self._log.read()
-
-    def stop(self) -> None:
+    def __exit__(self, *exc: object) -> None:
         for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):
             if not self.alive:
                 return
@@ -210,11 +182,10 @@ class _Worker:
             except subprocess.TimeoutExpired:
                 continue
 
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
 
-@contextmanager
-def _worker() -> Iterator[_Worker]:
-    worker = _Worker()
-    try:
-        yield worker
-    finally:
-        worker.stop()
+    def said(self) -> str:
+        self._log.seek(0)
+        return self._log.read()

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import getpass
 import socket
-from difflib import get_close_matches
 from typing import Final
 
 import click
 
 from holdfast.cli.render import json_document
-from holdfast.cli.render.table import Cell, Column, Table
-from holdfast.cli.render.task_list import moment_cell, show_unreadable, unreadable_document
-from holdfast.cli.session import Refused, Session, operates
+from holdfast.cli.render.table import Cell, TextColumn
+from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
+from holdfast.cli.selection import near_names
+from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.control import COUNT_CAP
 from holdfast.core.options import checks
 
 _COLUMNS: Final = (
-    Column("queue"),
-    Column("pending", right=True),
-    Column("oldest", whole=True),
-    Column("scheduled", right=True),
-    Column("paused", whole=True),
-    Column("by"),
+    TextColumn("queue"),
+    TextColumn("pending", right=True),
+    TextColumn("oldest", whole=True),
+    TextColumn("scheduled", right=True),
+    TextColumn("paused", whole=True),
+    TextColumn("by"),
 )
 
 
@@ -33,7 +33,7 @@ def queues() -> None:
 
 @queues.command("list")
 @operates()
-def list_(session: Session) -> None:
+def list_(session: CommandSession) -> None:
     """List the queues in which something waits or is scheduled, and those that were ever paused."""
     listing = session.control.queues.list()
     found = sorted(listing, key=lambda queue: queue.name)
@@ -53,9 +53,7 @@ def list_(session: Session) -> None:
         )
         for queue in found
     ]
-    if rows or not session.screen.is_terminal:
-        session.screen.table(Table(_COLUMNS, rows))
-    show_unreadable(session.screen, listing.unreadable)
+    show_rows(session.screen, _COLUMNS, rows, listing.unreadable)
     if not rows:
         place = session.place.described
         session.screen.remark(f"nothing waits in any queue, and none is paused ({place})")
@@ -66,12 +64,12 @@ def list_(session: Session) -> None:
 @click.option("--by", help="Who pauses it, for others to see; default: you, on this machine.")
 @click.option("--force", is_flag=True, help="Also a queue that nobody has seen yet.")
 @operates()
-def pause(session: Session, names: tuple[str, ...], by: str | None, force: bool) -> None:
+def pause(session: CommandSession, names: tuple[str, ...], by: str | None, force: bool) -> None:
     """Let workers take nothing more from queues; what runs goes on."""
     _check_names(names)
     for name in names if not force else ():
         if not session.control.queues.seen(name):
-            raise Refused(_unseen(session, name))
+            raise NotDone(_unseen(session, name))
     for name in names:
         session.control.queues.pause(name, by=by or _operator())
     _report(session, dict.fromkeys(names, True), "paused")
@@ -80,7 +78,7 @@ def pause(session: Session, names: tuple[str, ...], by: str | None, force: bool)
 @queues.command()
 @click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
 @operates()
-def resume(session: Session, names: tuple[str, ...]) -> None:
+def resume(session: CommandSession, names: tuple[str, ...]) -> None:
     """Let paused queues go on."""
     _check_names(names)
     _report(session, {name: session.control.queues.resume(name) for name in names}, "resumed")
@@ -92,10 +90,10 @@ def _check_names(names: tuple[str, ...]) -> None:
         checks.queue_name(name)
 
 
-def _unseen(session: Session, name: str) -> str:
+def _unseen(session: CommandSession, name: str) -> str:
     known = {queue.name for queue in session.control.queues.list()}
     known |= {queue for worker in session.control.workers.list() for queue in worker.queues}
-    near = get_close_matches(name, known, n=1)
+    near = near_names(name, known)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return (
         f"nothing was paused: no task is in a queue {name!r}, no worker serves it, and it was "
@@ -103,7 +101,7 @@ def _unseen(session: Session, name: str) -> str:
     )
 
 
-def _report(session: Session, changed: dict[str, bool], past: str) -> None:
+def _report(session: CommandSession, changed: dict[str, bool], past: str) -> None:
     if session.screen.as_json:
         rows = [{"queue": name, past: was_changed} for name, was_changed in changed.items()]
         session.screen.document({"queues": rows})

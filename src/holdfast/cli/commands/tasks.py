@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import datetime
-from difflib import get_close_matches
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import click
@@ -19,20 +18,9 @@ import click
 from holdfast.cli import bulk_action
 from holdfast.cli.render import times
 from holdfast.cli.render.task_detail import Dossier, show_task
-from holdfast.cli.render.task_list import show_tasks
 from holdfast.cli.render.task_log import show_log
-from holdfast.cli.selection import (
-    Selection,
-    Where,
-    after,
-    filters,
-    last_failures,
-    limit,
-    listed,
-    selects,
-    suggest_name,
-)
-from holdfast.cli.session import Refused, Session, operates
+from holdfast.cli.selection import Selection, TaskFilters, filters, near_names, selects, show_page
+from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, choose
 from holdfast.client.stack import PATIENCE
@@ -61,30 +49,18 @@ def tasks() -> None:
 
 
 @tasks.command("list")
-@filters()
-@limit
-@after
+@filters(pages=True)
 @operates()
-def list_(session: Session, where: Where, limit: int, after: str | None) -> None:
+def list_(session: CommandSession, where: TaskFilters, limit: int, after: str | None) -> None:
     """List tasks, the newest first."""
-    start = None if after is None else session.task_id(after)
-    page = listed(session, where, limit=limit, after=start)
-    show_tasks(
-        session.screen,
-        page,
-        session.now(),
-        place=session.place.described,
-        failed=last_failures(session, page.tasks),
-    )
-    if not page.tasks and page.next is None:
-        suggest_name(session, where)
+    show_page(session, where, limit=limit, after=after)
 
 
 @tasks.command()
 @the_task
 @click.option("--full", is_flag=True, help="Cut nothing.")
 @operates()
-def show(session: Session, task: str, full: bool) -> None:
+def show(session: CommandSession, task: str, full: bool) -> None:
     """Show everything about a task: where it stands, why, what happens next."""
     found = session.task_id(task)
     info = session.control.tasks.show(found)
@@ -120,7 +96,7 @@ def show(session: Session, task: str, full: bool) -> None:
 @click.option("--id", "id_", metavar="UUID", help="Under this id: repeating it is harmless.")
 @operates(creates=True)
 def send(
-    session: Session,
+    session: CommandSession,
     name: str,
     args: list[Any],
     kwargs: dict[str, Any],
@@ -146,10 +122,9 @@ def send(
         session.screen.remark(_unknown(session, name, version))
 
 
-def _unknown(session: Session, name: str, version: int | None) -> str:
+def _unknown(session: CommandSession, name: str, version: int | None) -> str:
     known = {task.name for task in session.place.tasks}
-    near = sorted(each for each in known if each.rpartition(".")[2] == name)
-    near = near or ([] if name in known else get_close_matches(name, known, n=1))
+    near = [] if name in known else near_names(name, known)
     hint = f"; did you mean {near[0]}?" if near else ""
     which = f"{name!r}" if version is None else f"{name!r} version {version}"
     return (
@@ -159,38 +134,28 @@ def _unknown(session: Session, name: str, version: int | None) -> str:
 
 
 def _call_options(
-    session: Session,
+    session: CommandSession,
     *,
-    queue: str | None,
-    priority: int | None,
     delay: times.Given | None,
     good_until: times.Given | None,
     unique_key: str | None,
-    tags: tuple[str, ...],
     id_: str | None,
+    **same: Any,
 ) -> CallOptions:
-    options: CallOptions = {"tags": tags}
-    if queue is not None:
-        options["queue"] = queue
-    if priority is not None:
-        options["priority"] = priority
-    if isinstance(delay, datetime):
-        options["run_at"] = delay
-    elif delay is not None:
-        options["delay"] = delay
-    if good_until is not None:
-        options["good_until"] = times.after(good_until, session.now())
-    if unique_key is not None:
-        options["unique"] = Unique(unique_key)
-    if id_ is not None:
-        options["id"] = id_
-    return options
+    given = {
+        **same,
+        "run_at" if isinstance(delay, datetime) else "delay": delay,
+        "good_until": None if good_until is None else times.after(good_until, session.now()),
+        "unique": None if unique_key is None else Unique(unique_key),
+        "id": id_,
+    }
+    return cast("CallOptions", {k: v for k, v in given.items() if v is not None})
 
 
 @tasks.command()
 @selects()
 @operates()
-def cancel(session: Session, selection: Selection) -> None:
+def cancel(session: CommandSession, selection: Selection) -> None:
     """Cancel tasks: those that wait end at once, those that run are asked to."""
     found = selection.resolve(session, "cancel", bulk_action.CANCELLABLE)
     bulk_action.perform(session, bulk_action.cancel, found)
@@ -198,22 +163,12 @@ def cancel(session: Session, selection: Selection) -> None:
 
 @tasks.command()
 @selects()
-@click.option("--keep-retries", is_flag=True, help="Do not give the retries anew.")
-@click.option("--fresh", is_flag=True, help="Forget the checkpoints.")
-@times.delay
+@bulk_action.resubmit_options
 @operates()
-def resubmit(
-    session: Session,
-    selection: Selection,
-    keep_retries: bool,
-    fresh: bool,
-    delay: times.Given | None,
-) -> None:
+def resubmit(session: CommandSession, selection: Selection, **given: Any) -> None:
     """Let tasks that ended without a value run again."""
     found = selection.resolve(session, "resubmit", bulk_action.RESUBMITTABLE)
-    at = None if delay is None else times.after(delay, session.now())
-    apply = partial(bulk_action.resubmit, keep_retries=keep_retries, fresh=fresh, run_at=at)
-    bulk_action.perform(session, apply, found)
+    bulk_action.perform(session, bulk_action.resubmission(session, **given), found)
 
 
 @tasks.command()
@@ -224,7 +179,7 @@ def resubmit(
 @click.option("--priority", type=int, help="1 (first) to 100 (last).")
 @operates()
 def reschedule(
-    session: Session,
+    session: CommandSession,
     ids: tuple[str, ...],
     delay: times.Given | None,
     at_once: bool,
@@ -253,7 +208,7 @@ def reschedule(
     help="Instead: the row with this key, as lists name it, whatever its status.",
 )
 @operates()
-def delete(session: Session, selection: Selection, keys: tuple[str, ...]) -> None:
+def delete(session: CommandSession, selection: Selection, keys: tuple[str, ...]) -> None:
     """Delete tasks that have ended, with their attempts and logs."""
     if keys:
         if selection.ids or selection.everything or not selection.where.is_empty:
@@ -270,7 +225,7 @@ def delete(session: Session, selection: Selection, keys: tuple[str, ...]) -> Non
 @click.option("--follow", "-f", is_flag=True, help="Go on until the task has ended.")
 @click.option("--raw", is_flag=True, help="The bytes as they are; a terminal obeys them.")
 @operates()
-def log(session: Session, task: str, attempt: int | None, follow: bool, raw: bool) -> None:
+def log(session: CommandSession, task: str, attempt: int | None, follow: bool, raw: bool) -> None:
     """Print what a task printed."""
     show_log(session, session.task_id(task), attempt=attempt, follow=follow, raw=raw)
 
@@ -294,7 +249,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
     help="How long its worker may take to answer.",
 )
 @operates()
-def stack(session: Session, task: str, timeout: float) -> None:
+def stack(session: CommandSession, task: str, timeout: float) -> None:
     """Print where the code of a running task is."""
     found = session.task_id(task)
     text = _stack(session, found, timeout)
@@ -304,15 +259,15 @@ def stack(session: Session, task: str, timeout: float) -> None:
         session.screen.text(text)
 
 
-def _stack(session: Session, task: UUID, timeout: float) -> str:
+def _stack(session: CommandSession, task: UUID, timeout: float) -> str:
     try:
         return session.control.tasks.stack(task, timeout=timeout)
     except IllegalTransition as error:
         status = error.status.value
-        raise Refused(f"task {task} is {status}: only running code has a stack") from None
+        raise NotDone(f"task {task} is {status}: only running code has a stack") from None
     except WaitTimeout as error:
         info = session.control.tasks.show(task)
-        raise Refused(
+        raise NotDone(
             f"worker {info.claimed_by_worker_id} on {info.worker_hostname} did not answer within "
             f"{error.timeout:g} s: it may be gone (holdfast workers list), or busy"
         ) from None
@@ -321,7 +276,7 @@ def _stack(session: Session, task: UUID, timeout: float) -> str:
 @tasks.command()
 @the_task
 @operates()
-def why(session: Session, task: str) -> None:
+def why(session: CommandSession, task: str) -> None:
     """Say why a task is where it is."""
     found = session.control.tasks.why(session.task_id(task))
     if session.screen.as_json:

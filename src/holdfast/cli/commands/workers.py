@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 import click
 
 from holdfast.cli.render import json_document
-from holdfast.cli.render.table import Cell, Column, Table, Value
-from holdfast.cli.render.task_list import moment_cell, show_unreadable, unreadable_document
-from holdfast.cli.session import Session, operates
+from holdfast.cli.render.table import Cell, TextColumn, Value
+from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
+from holdfast.cli.session import CommandSession, operates
 from holdfast.client.worker_control import WorkerInfo
 
 _COLUMNS: Final = (
-    Column("worker", whole=True),
-    Column("state", whole=True),
-    Column("seen", whole=True),
-    Column("running", right=True),
-    Column("claimed", right=True, room=120),
-    Column("memory", right=True, whole=True, room=120),
-    Column("cpu", right=True, whole=True, room=120),
-    Column("as of", whole=True),
-    Column("host"),
-    Column("pid", right=True),
-    Column("started", whole=True, room=100),
-    Column("version", whole=True, room=140),
-    Column("queues", room=90),
+    TextColumn("worker", whole=True),
+    TextColumn("state", whole=True),
+    TextColumn("seen", whole=True),
+    TextColumn("running", right=True),
+    TextColumn("claimed", right=True, room=120),
+    TextColumn("memory", right=True, whole=True, room=120),
+    TextColumn("cpu", right=True, whole=True, room=120),
+    TextColumn("as of", whole=True),
+    TextColumn("host"),
+    TextColumn("pid", right=True),
+    TextColumn("started", whole=True, room=100),
+    TextColumn("version", whole=True, room=140),
+    TextColumn("queues", room=90),
 )
+_SNAPSHOT: Final = ("processes", "tasks_running", "tasks_claimed", "memory_usage_mb", "cpu_percent")
 _STYLES: Final = {"alive": "green", "silent": "bold red", "stopped": "dim"}
 
 
@@ -40,7 +40,7 @@ def workers() -> None:
 @workers.command("list")
 @click.option("--all", "everything", is_flag=True, help="Also those that have stopped.")
 @operates()
-def list_(session: Session, everything: bool) -> None:
+def list_(session: CommandSession, everything: bool) -> None:
     """List the workers, the newest first.
 
     What each runs, and its memory, are what it said itself at the time under AS OF (every 30 s).
@@ -51,20 +51,15 @@ def list_(session: Session, everything: bool) -> None:
         session.screen.document({"workers": workers, **unreadable_document(found.unreadable)})
         return
     now = session.now()
-    if found or not session.screen.is_terminal:
-        session.screen.table(Table(_COLUMNS, [_row(worker, now) for worker in found]))
-    show_unreadable(session.screen, found.unreadable)
+    show_rows(session.screen, _COLUMNS, [_row(worker, now) for worker in found], found.unreadable)
     if not found:
         session.screen.remark(f"no worker is running on this database ({session.place.described})")
 
 
 def _row(worker: WorkerInfo, now: datetime) -> list[Value]:
-    if worker.state != "alive":
-        # What it said last is no longer so.
-        worker = replace(worker, latest=None)
-    latest = worker.latest
-    memory = None if latest is None else latest.memory_usage_mb
-    cpu = None if latest is None else latest.cpu_percent
+    # What a worker said last is no longer so if it is silent.
+    latest = worker.latest if worker.state == "alive" else None
+    memory, cpu = (getattr(latest, name, None) for name in ("memory_usage_mb", "cpu_percent"))
     return [
         worker.id,
         Cell(worker.state, _STYLES[worker.state]),
@@ -83,15 +78,7 @@ def _row(worker: WorkerInfo, now: datetime) -> list[Value]:
 
 
 def _document(worker: WorkerInfo) -> dict[str, Any]:
-    latest = worker.latest
     document = json_document.as_dict(worker, worker_id=worker.id)
     del document["id"], document["latest"]
-    return {
-        **document,
-        "processes": None if latest is None else latest.processes,
-        "tasks_running": None if latest is None else latest.tasks_running,
-        "tasks_claimed": None if latest is None else latest.tasks_claimed,
-        "memory_usage_mb": None if latest is None else latest.memory_usage_mb,
-        "cpu_percent": None if latest is None else latest.cpu_percent,
-        "snapshot_at": None if latest is None else latest.at,
-    }
+    latest = {name: getattr(worker.latest, name, None) for name in _SNAPSHOT}
+    return {**document, **latest, "snapshot_at": getattr(worker.latest, "at", None)}

@@ -39,7 +39,7 @@ Value: TypeAlias = "Cell | str | int | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TextColumn:
     """The head of a column."""
 
     name: str
@@ -55,14 +55,14 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """Rows under heads."""
 
-    columns: Sequence[Column]
+    columns: Sequence[TextColumn]
     rows: Sequence[Sequence[Value]]
 
 
-def plain(table: Table) -> Iterator[str]:
+def plain(table: TextTable) -> Iterator[str]:
     """The lines of a table for a pipe."""
     rows = [[column.name.upper() for column in table.columns]]
     rows += [[piped(value) or _NOTHING for value in row] for row in table.rows]
@@ -75,7 +75,7 @@ def plain(table: Table) -> Iterator[str]:
         yield _GAP.join(cells).rstrip()
 
 
-def drawn(table: Table, width: int) -> RichTable:
+def drawn(table: TextTable, width: int) -> RichTable:
     """The table for a terminal of this width."""
     from rich.table import Table as RichTable
 

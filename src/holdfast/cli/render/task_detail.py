@@ -18,8 +18,8 @@ from uuid import UUID
 from holdfast.cli.render import json_document, times
 from holdfast.cli.render.next_step import next_step, policy_of, retries_left, retries_used
 from holdfast.cli.render.screen import Screen
-from holdfast.cli.render.table import Cell, Column, Table, Value
-from holdfast.cli.render.task_list import id_cell, moment_cell, progress_text, status_cell
+from holdfast.cli.render.table import Cell, TextColumn, TextTable, Value
+from holdfast.cli.render.task_list import STYLES, id_cell, moment_cell, progress_text, status_cell
 from holdfast.client.explain import Why
 from holdfast.client.info import Attempt, TaskInfo
 from holdfast.client.task_questions import Dependency
@@ -33,24 +33,24 @@ _VALUE: Final = 2_000
 _MOST_ATTEMPTS: Final = 20
 
 _ATTEMPTS: Final = (
-    Column("#", right=True),
-    Column("outcome", whole=True),
-    Column("started", whole=True),
-    Column("took", right=True, whole=True),
-    Column("worker", whole=True, room=150),
-    Column("host", room=120),
-    Column("exit", whole=True),
-    Column("memory", right=True, whole=True, room=100),
-    Column("cpu", right=True, whole=True, room=130),
-    Column("error"),
+    TextColumn("#", right=True),
+    TextColumn("outcome", whole=True),
+    TextColumn("started", whole=True),
+    TextColumn("took", right=True, whole=True),
+    TextColumn("worker", whole=True, room=150),
+    TextColumn("host", room=120),
+    TextColumn("exit", whole=True),
+    TextColumn("memory", right=True, whole=True, room=100),
+    TextColumn("cpu", right=True, whole=True, room=130),
+    TextColumn("error"),
 )
 
 _DEPENDENCIES: Final = (
-    Column("id", whole=True),
-    Column("status", whole=True),
-    Column("name"),
-    Column("needed on", whole=True),
-    Column("satisfied", whole=True),
+    TextColumn("id", whole=True),
+    TextColumn("status", whole=True),
+    TextColumn("name"),
+    TextColumn("needed on", whole=True),
+    TextColumn("satisfied", whole=True),
 )
 
 
@@ -90,7 +90,7 @@ def show_task(screen: Screen, dossier: Dossier, *, full: bool) -> None:
     screen.facts(_times(info, dossier.now))
     if dossier.dependencies:
         screen.heading("dependencies")
-        screen.table(Table(_DEPENDENCIES, [_dependency(edge) for edge in dossier.dependencies]))
+        screen.table(TextTable(_DEPENDENCIES, [_dependency(edge) for edge in dossier.dependencies]))
     _show_attempts(screen, dossier, None if full else _MOST_ATTEMPTS)
     limit = None if full else _VALUE
     for name, text in _values(info):
@@ -106,12 +106,11 @@ def show_task(screen: Screen, dossier: Dossier, *, full: bool) -> None:
 
 def _standing(dossier: Dossier) -> list[tuple[str, Value]]:
     info = dossier.info
-    status = status_cell(info.status)
-    words = f"{info.status.value} – {_plainly(info.status.meaning)}"
+    words = f"{info.status.value} – {info.status.meaning.replace('`', '')}"
     return [
         ("id", str(info.id)),
         ("task", info.name if info.version == 1 else f"{info.name} v{info.version}"),
-        ("status", Cell(words, status.style)),
+        ("status", Cell(words, STYLES[info.status])),
         *((("why" if place == 0 else ""), text) for place, text in enumerate(dossier.why.reasons)),
         ("next", next_step(info, dossier.now)),
         ("dead letter", "yes" if info.dead else None),
@@ -176,7 +175,7 @@ def _show_attempts(screen: Screen, dossier: Dossier, most: int | None) -> None:
         rows.append(_current(info, info.started_at, dossier.now))
     if rows:
         screen.heading("attempts")
-        screen.table(Table(_ATTEMPTS, rows))
+        screen.table(TextTable(_ATTEMPTS, rows))
     earlier = len(dossier.attempts) - len(made)
     if earlier:
         screen.remark(f"{earlier:,} earlier attempt(s) not shown: --full shows all")
@@ -217,10 +216,7 @@ def _current(info: TaskInfo, started_at: datetime, now: datetime) -> list[Value]
         _span(now - started_at),
         info.claimed_by_worker_id,
         _host(info.worker_hostname, info.worker_pid),
-        None,
-        None,
-        None,
-        None,
+        *(None, None, None, None),
     ]
 
 
@@ -251,10 +247,6 @@ def _show_error(screen: Screen, heading: str, error: TaskError, limit: int | Non
     if error.traceback:
         screen.heading("traceback")
         screen.text(error.traceback, indent="  ")
-
-
-def _plainly(meaning: str) -> str:
-    return meaning.replace("`", "")
 
 
 def _json(value: Any, indent: int | None = None) -> str:

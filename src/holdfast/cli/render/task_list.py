@@ -13,7 +13,7 @@ from uuid import UUID
 
 from holdfast.cli.render import json_document, times
 from holdfast.cli.render.screen import Screen
-from holdfast.cli.render.table import Cell, Column, Table
+from holdfast.cli.render.table import Cell, TextColumn, TextTable, Value
 from holdfast.client.control import TaskPage
 from holdfast.client.info import Attempt, Progress, TaskInfo
 from holdfast.core.errors import UnreadableRow
@@ -36,24 +36,24 @@ STYLES: Final = {
 }
 
 _COLUMNS: Final = (
-    Column("id", whole=True),
-    Column("status", whole=True),
-    Column("name", most=24),
-    Column("queue", room=100),
-    Column("attempt", right=True, room=140),
-    Column("submitted", whole=True, room=60),
-    Column("ended", whole=True, room=140),
-    Column("detail", cut=True),
+    TextColumn("id", whole=True),
+    TextColumn("status", whole=True),
+    TextColumn("name", most=24),
+    TextColumn("queue", room=100),
+    TextColumn("attempt", right=True, room=140),
+    TextColumn("submitted", whole=True, room=60),
+    TextColumn("ended", whole=True, room=140),
+    TextColumn("detail", cut=True),
 )
 _DEAD: Final = (
-    Column("id", whole=True),
-    Column("status", whole=True, room=100),
-    Column("name", most=24),
-    Column("queue", room=100),
-    Column("attempt", right=True, room=140),
-    Column("submitted", whole=True, room=140),
-    Column("ended", whole=True, room=60),
-    Column("reason", cut=True),
+    TextColumn("id", whole=True),
+    TextColumn("status", whole=True, room=100),
+    TextColumn("name", most=24),
+    TextColumn("queue", room=100),
+    TextColumn("attempt", right=True, room=140),
+    TextColumn("submitted", whole=True, room=140),
+    TextColumn("ended", whole=True, room=60),
+    TextColumn("reason", cut=True),
 )
 
 
@@ -63,8 +63,8 @@ def show_tasks(
     now: datetime,
     *,
     place: str,
-    failed: Mapping[UUID, Attempt] | None = None,
-    dead: bool = False,
+    failed: Mapping[UUID, Attempt],
+    dead: bool,
 ) -> None:
     """A page of tasks, and where the next begins.
 
@@ -81,10 +81,8 @@ def show_tasks(
             }
         )
         return
-    if tasks or not screen.is_terminal:
-        rows = [_row(info, (failed or {}).get(info.id), now) for info in tasks]
-        screen.table(Table(_DEAD if dead else _COLUMNS, rows))
-    show_unreadable(screen, page.unreadable)
+    rows = [_row(info, failed.get(info.id), now) for info in tasks]
+    show_rows(screen, _DEAD if dead else _COLUMNS, rows, page.unreadable)
     if rest is not None:
         screen.remark(f"there may be more: --after {rest}")
     elif not tasks and not page.unreadable:
@@ -96,8 +94,15 @@ def id_cell(task: UUID) -> Cell:
     return Cell(short_id(task.bytes), piped=str(task))
 
 
-def show_unreadable(screen: Screen, unreadable: Sequence[UnreadableRow]) -> None:
-    """A line for each row that cannot be read, and what to do about them."""
+def show_rows(
+    screen: Screen,
+    columns: Sequence[TextColumn],
+    rows: Sequence[Sequence[Value]],
+    unreadable: Sequence[UnreadableRow],
+) -> None:
+    """A table; then a line for each row that cannot be read, and what to do about them."""
+    if rows or not screen.is_terminal:
+        screen.table(TextTable(columns, rows))
     for row in unreadable:
         screen.line(f"unreadable  row {row.key} of {row.table}: {row.column} {row.reason}")
     if any(row.table == "holdfast_tasks" for row in unreadable):
@@ -133,7 +138,7 @@ def progress_text(progress: Progress) -> str:
     return f"{text}, {progress.message}" if progress.message else text
 
 
-def _row(info: TaskInfo, failed: Attempt | None, now: datetime) -> list[Cell | str | int | None]:
+def _row(info: TaskInfo, failed: Attempt | None, now: datetime) -> list[Value]:
     return [
         id_cell(info.id),
         status_cell(info.status),

@@ -14,8 +14,7 @@ from uuid import UUID
 
 import click
 
-from holdfast.cli.lazy_group import INTERRUPTED
-from holdfast.cli.session import Refused, Session
+from holdfast.cli.session import CommandSession, NotDone
 from holdfast.client.info import TaskInfo
 from holdfast.client.task_questions import Printed
 from holdfast.core.text import visible
@@ -23,29 +22,28 @@ from holdfast.core.text import visible
 _LOOK: Final = 0.3
 
 
-def show_log(session: Session, task: UUID, *, attempt: int | None, follow: bool, raw: bool) -> None:
+def show_log(
+    session: CommandSession, task: UUID, *, attempt: int | None, follow: bool, raw: bool
+) -> None:
     """Print what a task printed, in one attempt or in all."""
     info = session.control.tasks.show(task)
     if attempt is not None and attempt > info.attempt and not follow:
         times = "once" if info.attempt == 1 else f"{info.attempt} times"
-        raise Refused(f"task {task} has been started {times}: there is no attempt {attempt}")
+        raise NotDone(f"task {task} has been started {times}: there is no attempt {attempt}")
     parts = _follow(session, task, attempt) if follow else _parts(session, task, attempt)
     if session.screen.as_json:
         session.screen.document({"id": task, "attempts": _texts(parts)})
         return
     writer = _Writer(raw=raw, headed=attempt is None and (info.attempt > 1 or follow))
-    try:
-        for part in parts:
-            writer.write(part)
-        writer.end()
-    except KeyboardInterrupt:
-        click.get_current_context().exit(INTERRUPTED)
+    for part in parts:
+        writer.write(part)
+    writer.end()
     if not writer.wrote:
         session.screen.remark(_silence(info))
 
 
 def _parts(
-    session: Session, task: UUID, attempt: int | None, after: tuple[int, int] = (0, -1)
+    session: CommandSession, task: UUID, attempt: int | None, after: tuple[int, int] = (0, -1)
 ) -> Iterator[Printed]:
     """The pieces there are, from behind one of them on."""
     while True:
@@ -56,7 +54,7 @@ def _parts(
         after = (found[-1].attempt, found[-1].part)
 
 
-def _follow(session: Session, task: UUID, attempt: int | None) -> Iterator[Printed]:
+def _follow(session: CommandSession, task: UUID, attempt: int | None) -> Iterator[Printed]:
     """The pieces there are, and those that come until the task (or the attempt) has ended."""
     after = (0, -1)
     while True:
