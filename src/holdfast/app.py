@@ -7,23 +7,22 @@ the client. Making an app opens nothing: the store is opened by the first use.
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import cached_property
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from uuid import UUID
 
 from holdfast.client import one_task
-from holdfast.client.access import Access
+from holdfast.client.access import Access, Using
 from holdfast.client.config import Config, Settings
 from holdfast.client.decorator import TaskDecorator
 from holdfast.client.handle import TaskHandle
 from holdfast.client.registry import Registry
-from holdfast.client.sending.call import Call
+from holdfast.client.sending.call import Call, Form
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions, choose
-from holdfast.client.using import Using
-from holdfast.client.waiting.wait import aended, ended
+from holdfast.client.wait import aended, ended
 from holdfast.core.errors import ConfigError, HoldfastError
 from holdfast.core.hooks import AppHooks
 from holdfast.core.identity import sought
@@ -53,15 +52,14 @@ class NamedTasks:
 
     def send(self, name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
         """Send a call of the task of this name; its code need not be here."""
-        return self._dispatch.send(self._prepare(name, args, kwargs))
+        return self._dispatch.send(self._form(name), args, kwargs)
 
     async def asend(self, name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
         """Send a call of the task of this name; its code need not be here."""
-        return await self._dispatch.asend(self._prepare(name, args, kwargs))
+        return await self._dispatch.asend(self._form(name), args, kwargs)
 
-    def _prepare(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-        form = self._dispatch.form_of(name, self._version, self._choice)
-        return self._dispatch.prepare(form, args, kwargs)
+    def _form(self, name: str) -> Form:
+        return self._dispatch.form_of(name, self._version, self._choice)
 
 
 class Holdfast:
@@ -113,11 +111,11 @@ class Holdfast:
 
     def resend(self, error: HoldfastError) -> TaskHandle[Any]:
         """Make a send that failed again, under the same id: one task, however often."""
-        return self._dispatch.send(_call_of(error), repeated=True)
+        return self._dispatch.resend(_call_of(error))
 
     async def aresend(self, error: HoldfastError) -> TaskHandle[Any]:
         """Make a send that failed again, under the same id: one task, however often."""
-        return await self._dispatch.asend(_call_of(error), repeated=True)
+        return await self._dispatch.aresend(_call_of(error))
 
     def resend_many(self, error: HoldfastError) -> list[TaskHandle[Any]]:
         """Make a `send_many` that failed again, under the same ids."""

@@ -33,7 +33,7 @@ from holdfast import (
     UniqueConflict,
     WaitTimeout,
 )
-from holdfast.client.waiting import wait
+from holdfast.client import wait
 from holdfast.core.identity import Lineage, running
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Failed, StoppedByShutdown

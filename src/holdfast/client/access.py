@@ -1,9 +1,14 @@
 """How an app reaches its store.
 
 Owns the store's life: opened by the first use (decorating a function opens nothing), closed
-once, refused afterwards, usable on both sides of a fork. Decides for each operation whether
-it runs on a connection of ours or on the one the caller bound with `using`. What is asked
-of the store, and what is made of the answer, is the business of others.
+once, refused afterwards, usable on both sides of a fork. What is asked of the store, and what is
+made of the answer, is the business of others.
+
+Owns also the binding of a context (a thread, or an asyncio task and those it starts) to a
+connection of the caller's: inside `with app.using(connection)` everything the app asks of its
+store is asked on that connection, in the transaction the caller began. Nothing is committed here.
+A binding ends with its block, also for asyncio tasks that were started inside and live on: they
+go back to the app's own connections.
 """
 
 from __future__ import annotations
@@ -13,27 +18,26 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from holdfast.client.config import Config
 from holdfast.client.offload import Offload
-from holdfast.client.sending.sender import Again, Sender, never_settled, submit_all, submit_one
-from holdfast.client.using import Using, bound
-from holdfast.client.waiting.waiter import Waiter
-from holdfast.core.errors import StoreError, StoreUnavailable
-from holdfast.core.records import Submission, Submitted
+from holdfast.client.waiter import Waiter
+from holdfast.core.errors import ConfigError, StoreError, StoreUnavailable
 from holdfast.store.op import Mode, Op
 from holdfast.store.open import open_store
 from holdfast.store.protocol import Store
 from holdfast.store.settings import SqliteDriver, StoreSettings
 
 if TYPE_CHECKING:
+    # Most programs never bring a connection of their own.
     from holdfast.store.callers.adoption import AdoptedConnection
 
-__all__ = ["Access"]
+__all__ = ["Access", "Again", "Using"]
 
 T = TypeVar("T")
 
@@ -42,6 +46,10 @@ MOST_JOINED: Final = 5
 """How often an operation is tried in the caller's transaction."""
 _log = logging.getLogger("holdfast")
 _living: WeakSet[Access] = WeakSet()
+
+
+class Again(Exception):
+    """Raised in an operation: roll it back, and make it anew."""
 
 
 class Access:
@@ -53,84 +61,56 @@ class Access:
         self._borrowed = False
         self._closed = False
         self.acquainted: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-        self._begin()
+        self._beginnings: list[Callable[[], None]] = []
+        self.in_each_process(self._begin)
         _living.add(self)
 
+    def in_each_process(self, begin: Callable[[], None]) -> None:
+        """Call `begin`, now and in every process that is forked from this one: it makes what
+        belongs to one process, such as locks and threads."""
+        self._beginnings.append(begin)
+        begin()
+
     def _begin(self) -> None:
-        # Everything here belongs to one process: it has locks or threads.
         self._opening = threading.Lock()
         # The lock itself where nobody waits: a condition takes it in Python.
         self._door = threading.Lock()
         self._gate = threading.Condition(self._door)
         self._inside = 0
-        self._offload = Offload(self.config.store.max_connections)
+        self.offload = Offload(self.config.store.max_connections)
         self.waiter = Waiter(self._open)
-        self._sender = Sender(self._attempt, self._offload.submit, self.config.send_timeout)
 
     def run(self, make: Callable[[], Op[T]]) -> T:
         """Run an operation; `make` makes it, and makes it again if it has to be repeated."""
-        theirs = bound(self)
+        theirs = self.bound()
         return self.run_own(make) if theirs is None else _run_on(theirs, make)
 
     async def arun(self, make: Callable[[], Op[T]]) -> T:
         """Run an operation without blocking the event loop."""
-        theirs = bound(self)
+        theirs = self.bound()
         return await (self.arun_own(make) if theirs is None else _arun_on(theirs, make))
 
     def run_own(self, make: Callable[[], Op[T]]) -> T:
         """Run an operation on a connection of ours, whatever the caller has bound."""
-        self._enter()
+        self.enter()
         try:
-            return self._attempt(make)
+            return self.attempt(make)
         finally:
-            self._leave()
+            self.leave()
 
     async def arun_own(self, make: Callable[[], Op[T]]) -> T:
         """The same without blocking the event loop."""
         self.check_open()
-        return await self._offload.run(lambda: self._attempt(make))
+        return await self.offload.run(lambda: self.attempt(make))
 
-    def send(self, submission: Submission, *, contended: bool) -> Submitted:
-        """Submit one task, in a transaction shared with others who send now."""
-        theirs = bound(self)
-        if theirs is not None:
-            with _settled(submission):
-                return _run_on(theirs, lambda: submit_one(submission))
-        self._enter()
-        try:
-            return self._sender.send(submission, contended=contended)
-        finally:
-            self._leave()
-
-    async def asend(self, submission: Submission, *, contended: bool) -> Submitted:
-        """Submit one task; waits on no thread."""
-        theirs = bound(self)
-        if theirs is not None:
-            with _settled(submission):
-                return await _arun_on(theirs, lambda: submit_one(submission))
-        self.check_open()
-        return await self._sender.asend(submission, contended=contended)
-
-    def send_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
-        """Submit many tasks in one transaction of their own: all, or none."""
-        theirs = bound(self)
-        if theirs is not None:
-            with _settled(submissions[0]):
-                return _run_on(theirs, lambda: submit_all(submissions))
-        self._enter()
-        try:
-            return self._sender.send_all(submissions)
-        finally:
-            self._leave()
-
-    async def asend_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
-        """Submit many tasks in one transaction of their own: all, or none."""
-        theirs = bound(self)
-        if theirs is not None:
-            with _settled(submissions[0]):
-                return await _arun_on(theirs, lambda: submit_all(submissions))
-        self.check_open()
-        return await self._offload.run(lambda: self._sender.send_all(submissions))
+    def bound(self) -> AdoptedConnection | None:
+        """The connection of the caller's that must be used here and now, if there is one."""
+        binding = _bound.get()
+        while binding is not None:
+            if binding.owner is self and not binding.ended:
+                return binding.connection
+            binding = binding.outer
+        return None
 
     def using(self, connection: Any) -> Using:
         """Bind a caller's connection to the current context."""
@@ -183,14 +163,29 @@ class Access:
             self._closed = True
             while self._inside and time.monotonic() < deadline:
                 self._gate.wait(deadline - time.monotonic())
-        self._offload.close()
+        self.offload.close()
         self.waiter.close()
         with self._opening:
             if self._store is not None and not self._borrowed:
                 self._store.close()
 
-    def _attempt(self, make: Callable[[], Op[T]]) -> T:
+    def attempt(self, make: Callable[[], Op[T]]) -> T:
+        """Run an operation on a connection of ours, between `enter` and `leave`."""
         return self._open().attempt(make)
+
+    def enter(self) -> None:
+        """Begin something that closing the app waits for; refused once it is closed."""
+        with self._door:
+            if self._closed:
+                self.check_open()
+            self._inside += 1
+
+    def leave(self) -> None:
+        """End it."""
+        with self._door:
+            self._inside -= 1
+            if self._closed and not self._inside:
+                self._gate.notify_all()
 
     def _open(self) -> Store:
         store = self._store
@@ -203,23 +198,56 @@ class Access:
                 _log.info("tasks are in %s", settings.masked)
             return self._store
 
-    def _enter(self) -> None:
-        with self._door:
-            if self._closed:
-                self.check_open()
-            self._inside += 1
-
-    def _leave(self) -> None:
-        with self._door:
-            self._inside -= 1
-            if self._closed and not self._inside:
-                self._gate.notify_all()
-
     def _after_fork(self) -> None:
         # Threads and whoever they served stayed in the parent.
         if self._borrowed:
             self._store, self._borrowed = None, False
-        self._begin()
+        for begin in self._beginnings:
+            begin()
+
+
+@dataclass(slots=True, eq=False)
+class _Binding:
+    owner: Access
+    connection: AdoptedConnection
+    outer: _Binding | None
+    ended: bool = False
+
+
+# One variable for all apps: a context keeps every variable it has seen alive.
+_bound: ContextVar[_Binding | None] = ContextVar("holdfast_using", default=None)
+
+
+class Using:
+    """What `app.using(connection)` returns: a context manager, sync and async.
+
+    with engine.begin() as connection, app.using(connection):
+        connection.execute(insert(orders).values(order))
+        confirm.send(order.id)      # commits with the order, or not at all
+    """
+
+    def __init__(self, owner: Access, connection: AdoptedConnection) -> None:
+        self._owner = owner
+        self._connection = connection
+        self._entered: list[tuple[_Binding, Token[_Binding | None]]] = []
+
+    def __enter__(self) -> Self:
+        binding = _Binding(self._owner, self._connection, _bound.get())
+        self._entered.append((binding, _bound.set(binding)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._entered:
+            raise ConfigError("using(…) was left without having been entered")
+        binding, token = self._entered.pop()
+        binding.ended = True
+        _bound.reset(token)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.__exit__()
 
 
 def _run_on(theirs: AdoptedConnection, make: Callable[[], Op[T]]) -> T:
@@ -251,14 +279,6 @@ def _check_undone(op: Op[Any], error: Again | StoreUnavailable) -> None:
     """
     if isinstance(error, StoreUnavailable) and not (error.conflict and op.mode is Mode.WRITE):
         raise error
-
-
-@contextmanager
-def _settled(submission: Submission) -> Iterator[None]:
-    try:
-        yield
-    except Again:
-        raise never_settled(submission) from None
 
 
 def _after_fork_in_child() -> None:

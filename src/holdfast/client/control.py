@@ -18,12 +18,11 @@ from holdfast.client.access import Access
 from holdfast.client.dead_letter_control import DeadLetterControl
 from holdfast.client.info import TaskInfo
 from holdfast.client.listing import Listing
-from holdfast.client.sending.send_options import moment_us
 from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
 from holdfast.client.worker_control import WorkerControl
 from holdfast.core.errors import ConfigError, UnreadableRow
 from holdfast.core.identity import as_bytes
-from holdfast.core.moment import Due, When, due, from_us
+from holdfast.core.moment import Due, When, due, from_us, optional_us
 from holdfast.core.options import checks
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import QueueRecord, TaskFilter
@@ -275,8 +274,8 @@ def _listing(
         worker_id=where.get("worker_id"),
         error_code=where.get("error_code"),
         workflow_id=None if workflow is None else as_bytes(workflow),
-        created_from=moment_us(where.get("submitted_from"), "submitted_from"),
-        created_until=moment_us(where.get("submitted_until"), "submitted_until"),
+        created_from=optional_us(where.get("submitted_from"), option="submitted_from"),
+        created_until=optional_us(where.get("submitted_until"), option="submitted_until"),
         dead=where.get("dead"),
     )
     start = None if before is None else as_bytes(before)
@@ -310,8 +309,8 @@ def _resubmission(
         raw_ids(ids),
         keep_retries=checks.flag(keep_retries, "keep_retries"),
         fresh=checks.flag(fresh, "fresh"),
-        good_until=moment_us(good_until, "good_until"),
-        run_at=moment_us(run_at, "run_at"),
+        good_until=optional_us(good_until, option="good_until"),
+        run_at=optional_us(run_at, option="run_at"),
     )
 
 

@@ -3,6 +3,11 @@
 Owns the public face of one task: reading where it stands, waiting for its end, asking for
 its end. Every method that may block has an async twin with the same signature. A handle
 caches nothing but the id: what it says is what the database says now.
+
+Owns also what a caller gets of a task that has ended: a value, an error, or the exception that
+stands for its status. A stored value that is not of the task's return type is reported by
+`outcome` as an error with the code RESULT_UNREADABLE, and raised by `get` as `PayloadError`; the
+task itself stays COMPLETED.
 """
 
 from __future__ import annotations
@@ -10,30 +15,47 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 from holdfast.client import one_task
 from holdfast.client.access import Access
 from holdfast.client.explain import Why, explain
-from holdfast.client.info import Attempt, Progress, TaskInfo
-from holdfast.client.sending.send_options import moment_us
-from holdfast.client.waiting.deadline import Deadline
-from holdfast.client.waiting.result import Decode, outcome_of, value_of
-from holdfast.client.waiting.wait import adoze, aended, doze, ended
+from holdfast.client.info import Attempt, Progress, TaskInfo, error_of
+from holdfast.client.wait import Deadline, adoze, aended, doze, ended
+from holdfast.core.error_code import ErrorCode
+from holdfast.core.errors import (
+    PayloadError,
+    TaskCancelled,
+    TaskDropped,
+    TaskExpired,
+    TaskFailed,
+    TaskNotCompleted,
+    TaskStalled,
+)
+from holdfast.core.moment import optional_us
 from holdfast.core.options import checks
+from holdfast.core.payload.codec import from_json
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Op
 from holdfast.store.verbs import inspect
 from holdfast.store.verbs.inspect import Ending
 
-__all__ = ["TaskHandle"]
+__all__ = ["Decode", "TaskHandle"]
 
 R_co = TypeVar("R_co", covariant=True)
 
 LOOK: Final = 1.0
 """How often `follow` looks for changes that are not an end, in seconds."""
+Decode: TypeAlias = Callable[[str], Any]
+_RAISED: Final[dict[TaskStatus, type[TaskNotCompleted]]] = {
+    TaskStatus.FAILED: TaskFailed,
+    TaskStatus.CANCELLED: TaskCancelled,
+    TaskStatus.EXPIRED: TaskExpired,
+    TaskStatus.STALLED: TaskStalled,
+    TaskStatus.DROPPED: TaskDropped,
+}
 
 
 class TaskHandle(Generic[R_co]):
@@ -132,19 +154,19 @@ class TaskHandle(Generic[R_co]):
 
     def get(self, timeout: float | None = None) -> R_co:
         """Wait for the task's value; raises `TaskFailed`, `TaskCancelled`, … if there is none."""
-        return cast("R_co", value_of(self._id, self._ended(timeout), self._decode))
+        return cast("R_co", _value_of(self._id, self._ended(timeout), self._decode))
 
     async def aget(self, timeout: float | None = None) -> R_co:
         """Wait for the task's value; raises `TaskFailed`, `TaskCancelled`, … if there is none."""
-        return cast("R_co", value_of(self._id, await self._aended(timeout), self._decode))
+        return cast("R_co", _value_of(self._id, await self._aended(timeout), self._decode))
 
     def outcome(self, timeout: float | None = None) -> TaskResult[R_co, TaskError]:
         """Wait for the task's value or error; never raises for the task's own failure."""
-        return outcome_of(self._ended(timeout), self._decode)
+        return _outcome_of(self._ended(timeout), self._decode)
 
     async def aoutcome(self, timeout: float | None = None) -> TaskResult[R_co, TaskError]:
         """Wait for the task's value or error; never raises for the task's own failure."""
-        return outcome_of(await self._aended(timeout), self._decode)
+        return _outcome_of(await self._aended(timeout), self._decode)
 
     def follow(self, timeout: float | None = None) -> Iterator[TaskInfo]:
         """The task now and after every change that can be seen, until it has ended."""
@@ -248,8 +270,8 @@ class TaskHandle(Generic[R_co]):
             self._id,
             keep_retries=checks.flag(keep_retries, "keep_retries"),
             fresh=checks.flag(fresh, "fresh"),
-            good_until=moment_us(good_until, "good_until"),
-            run_at=moment_us(run_at, "run_at"),
+            good_until=optional_us(good_until, option="good_until"),
+            run_at=optional_us(run_at, option="run_at"),
         )
 
 
@@ -261,3 +283,34 @@ def _differs(info: TaskInfo, last: TaskInfo) -> bool:
         last.progress,
         last.updated_at,
     )
+
+
+def _value_of(task_id: bytes, ending: Ending, decode: Decode | None) -> Any:
+    """The value of a task that completed; raises what happened instead."""
+    if ending.status is TaskStatus.COMPLETED:
+        return _value(ending, decode)
+    raise _RAISED[ending.status](task_id, _error(ending), name=ending.task_name)
+
+
+def _outcome_of(ending: Ending, decode: Decode | None) -> TaskResult[Any, TaskError]:
+    """The value or the error of a task that has ended."""
+    if ending.status is not TaskStatus.COMPLETED:
+        return TaskResult(err=_error(ending))
+    try:
+        return TaskResult(ok=_value(ending, decode))
+    except PayloadError as error:
+        return TaskResult(err=TaskError.ours(ErrorCode.RESULT_UNREADABLE, str(error)))
+
+
+def _value(ending: Ending, decode: Decode | None) -> Any:
+    if ending.result is None:
+        return None
+    return (decode or from_json)(ending.result)
+
+
+def _error(ending: Ending) -> TaskError:
+    stored = error_of(ending.result)
+    if stored is not None:
+        return stored
+    code = ending.error_code or ErrorCode.RESULT_UNREADABLE
+    return TaskError.stored(code, ending.failed_reason or "", None, None, None, ())

@@ -78,25 +78,21 @@ class Task(Generic[P, R_co]):
 
     def send(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call. When this returns, the task is durable."""
-        call = self._dispatch.prepare(self._form, args, kwargs)
-        return self._dispatch.send(call)
+        return self._dispatch.send(self._form, args, kwargs)
 
     async def asend(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call. When this returns, the task is durable."""
-        call = self._dispatch.prepare(self._form, args, kwargs)
-        return await self._dispatch.asend(call)
+        return await self._dispatch.asend(self._form, args, kwargs)
 
     def schedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call to be run later: in seconds, after a timedelta, or at an aware datetime."""
         form = Form.of(self._definition, put_off(self._choice, when))
-        call = self._dispatch.prepare(form, args, kwargs)
-        return self._dispatch.send(call)
+        return self._dispatch.send(form, args, kwargs)
 
     async def aschedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call to be run later: in seconds, after a timedelta, or at an aware datetime."""
         form = Form.of(self._definition, put_off(self._choice, when))
-        call = self._dispatch.prepare(form, args, kwargs)
-        return await self._dispatch.asend(call)
+        return await self._dispatch.asend(form, args, kwargs)
 
     def send_many(self, calls: Iterable[ManyArguments], /) -> list[TaskHandle[R_co]]:
         """Send many calls in one transaction: all of them, or none.

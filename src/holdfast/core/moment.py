@@ -15,7 +15,18 @@ from typing import Final, TypeAlias
 
 from holdfast.core.errors import ConfigError
 
-__all__ = ["Due", "Span", "When", "due", "from_us", "instant_us", "length", "span_us", "to_us"]
+__all__ = [
+    "Due",
+    "Span",
+    "When",
+    "due",
+    "from_us",
+    "instant_us",
+    "length",
+    "optional_us",
+    "span_us",
+    "to_us",
+]
 
 Span: TypeAlias = "float | timedelta | str"
 """A duration: seconds, a timedelta, or text such as "90s", "12h", "30d"."""
@@ -60,6 +71,11 @@ def instant_us(moment: datetime, *, option: str) -> int:
             option=option,
         )
     return to_us(moment)
+
+
+def optional_us(moment: datetime | None, *, option: str) -> int | None:
+    """Microseconds of an optional moment that a caller gave."""
+    return None if moment is None else instant_us(moment, option=option)
 
 
 def span_us(span: Span, *, option: str) -> int:

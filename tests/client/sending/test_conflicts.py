@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from holdfast import Holdfast, StoreUnavailable, TaskHandle, TaskStatus, Unique, UniqueConflict
-from holdfast.client.sending import sender
+from holdfast.client.sending import dispatch
 from holdfast.core.records import Submission, SubmitAnswer, Submitted
 from holdfast.store.op import Mode, Op, Steps
 from holdfast.store.verbs.submit import submit
@@ -170,7 +170,7 @@ class Fleeting:
             self.times -= 1
             return Op(self._again(submissions), Mode.WRITE, "submit")
 
-        monkeypatch.setattr(sender, "submit", answer)
+        monkeypatch.setattr(dispatch, "submit", answer)
 
     @staticmethod
     def _again(submissions: list[Submission]) -> Steps[list[Submitted]]:

@@ -110,8 +110,7 @@ def send(
     """
     choice = choose(PLAIN, **_call_options(session, **given))
     dispatch = Dispatch(session.access, session.place.tasks)
-    call = dispatch.prepare(dispatch.form_of(name, version, choice), args, kwargs)
-    handle = dispatch.send(call)
+    handle = dispatch.send(dispatch.form_of(name, version, choice), args, kwargs)
     if session.screen.as_json:
         session.screen.document({"id": handle.id, "created": handle.created})
         return

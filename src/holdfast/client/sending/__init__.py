@@ -1,1 +1,1 @@
-"""From a call to a durable task: options, group commit, retries, the handle."""
+"""From a call to a durable task: options, repeated tries, the handle."""

@@ -140,6 +140,8 @@ class Form:
         self._good_until = choice.good_until
         self._unique = None if choice.not_unique else choice.unique or unique
         self._signature = signature
+        self.decode = None if signature is None else signature.decode_result
+        """Reads the result of its calls; None where the task is not defined here."""
         self._id = choice.id
         self._own_id = choice.id is not None
         self._digest = Fingerprinter(

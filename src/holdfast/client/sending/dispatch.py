@@ -1,31 +1,52 @@
-"""From a call to a handle.
+"""From a call to a handle, whatever the network does in between.
 
 Owns what a sender gets back: the handle of the task there is now, or an error that carries
 the call, so that `app.resend(error)` can make the same send again.
+
+A submission carries its id and the digest of its content, so the store recognises a repeated one;
+therefore a send whose COMMIT was not answered is simply made again, and lands once. Sends that
+are made at the same time share a commit, which is tried for `send_timeout` seconds
+(`store.group_commit`); then the caller gets `StoreUnavailable` and may resend. Sends that may
+have to wait for somebody's lock (a unique key, an id of the caller's choosing, a call that was
+sent before) travel in a group of their own, so that they hold up no others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from holdfast.client.access import Access
-from holdfast.client.handle import TaskHandle
+from holdfast.client.access import Access, Again
+from holdfast.client.handle import Decode, TaskHandle
 from holdfast.client.registry import Registry
 from holdfast.client.sending.call import Call, Form
 from holdfast.client.sending.send_options import SendOptions
-from holdfast.client.sending.sender import refuse
-from holdfast.client.waiting.result import Decode
-from holdfast.core.errors import ConfigError, HoldfastError
-from holdfast.core.records import SubmitAnswer, Submitted
+from holdfast.core.errors import (
+    ConfigError,
+    HoldfastError,
+    PayloadMismatch,
+    StoreUnavailable,
+    UniqueConflict,
+)
+from holdfast.core.records import Submission, SubmitAnswer, Submitted
+from holdfast.store.group_commit import MOST_TRIES, GroupCommit, Patience
+from holdfast.store.op import Op, Steps, writes
+from holdfast.store.verbs.submit import submit
 
-__all__ = ["Dispatch", "ManyArguments"]
+__all__ = ["Dispatch", "ManyArguments", "submit_all"]
 
 ManyArguments: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 """The arguments of one call of `send_many`: by position, or by name."""
+MOST_BYTES: Final = 8 * 1024 * 1024
+CONTENDED_LEADERS: Final = 3
+CHUNK: Final = 2_000
 _NONE: Final[dict[str, Any]] = {}
 _CREATED: Final = SubmitAnswer.CREATED
+_AGAIN: Final = SubmitAnswer.AGAIN
 
 
 class Dispatch:
@@ -34,23 +55,22 @@ class Dispatch:
     def __init__(self, access: Access, registry: Registry) -> None:
         self.access = access
         self.registry = registry
+        access.in_each_process(self._begin)
 
-    def prepare(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
-        """A call, checked and encoded."""
-        self.access.check_open()
-        return form.fill(args, kwargs, self.access.config.max_payload)
+    def _begin(self) -> None:
+        self._patience = Patience(self.access.config.send_timeout)
+        self._plain = self._group(fresh=True, leaders=1)
+        self._contended = self._group(fresh=False, leaders=CONTENDED_LEADERS)
 
-    def prepare_many(self, form: Form, calls: Iterable[ManyArguments]) -> list[Call]:
-        """One call for each set of arguments."""
-        self.access.check_open()
-        if form.has_id:
-            raise ConfigError("an id is for one task: leave it out of send_many", option="id")
-        arguments = (
-            # The tuple first: asking an abstract class is dear, and this runs for each of many.
-            (given, _NONE) if type(given) is tuple else _arguments(given, place)
-            for place, given in enumerate(calls)
+    def _group(self, *, fresh: bool, leaders: int) -> GroupCommit[Submission, Submitted]:
+        return GroupCommit(
+            partial(_commit, self.access.attempt, fresh),
+            self.access.offload.submit,
+            patience=self._patience,
+            weight=_bytes,
+            heaviest=MOST_BYTES,
+            leaders=leaders,
         )
-        return form.fill_many(arguments, self.access.config.max_payload)
 
     def form_of(self, name: str, version: int | None, choice: SendOptions) -> Form:
         """The form of a task by its name: checked if it is defined here."""
@@ -59,30 +79,43 @@ class Dispatch:
             return Form.of(known, choice)
         return Form.named(name, version, choice)
 
-    def send(self, call: Call, *, repeated: bool = False) -> TaskHandle[Any]:
-        """Send a call."""
-        try:
-            answer = self.access.send(call.submission, contended=call.contended or repeated)
-            return self._handle(call, answer, repeated)
-        except HoldfastError as error:
-            error.call = call
-            raise
+    def send(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TaskHandle[Any]:
+        """Send a call with these arguments."""
+        return self._send(self._fill(form, args, kwargs), form.decode)
 
-    async def asend(self, call: Call, *, repeated: bool = False) -> TaskHandle[Any]:
-        """Send a call."""
-        try:
-            answer = await self.access.asend(call.submission, contended=call.contended or repeated)
-            return self._handle(call, answer, repeated)
-        except HoldfastError as error:
-            error.call = call
-            raise
+    async def asend(
+        self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> TaskHandle[Any]:
+        """Send a call with these arguments."""
+        return await self._asend(self._fill(form, args, kwargs), form.decode)
+
+    def resend(self, call: Call) -> TaskHandle[Any]:
+        """Send a call that was sent before."""
+        return self._send(call, self._decoder(call.task_name, call.version), repeated=True)
+
+    async def aresend(self, call: Call) -> TaskHandle[Any]:
+        """Send a call that was sent before."""
+        decode = self._decoder(call.task_name, call.version)
+        return await self._asend(call, decode, repeated=True)
+
+    def prepare_many(self, form: Form, calls: Iterable[ManyArguments]) -> list[Call]:
+        """One call for each set of arguments."""
+        self.access.check_open()
+        if form.has_id:
+            raise ConfigError("an id is for one task: leave it out of send_many", option="id")
+        arguments = (
+            # The tuple first: asking an abstract class takes long, and this runs for each of many.
+            (given, _NONE) if type(given) is tuple else _arguments(given, place)
+            for place, given in enumerate(calls)
+        )
+        return form.fill_many(arguments, self.access.config.max_payload)
 
     def send_all(self, calls: Sequence[Call], *, repeated: bool = False) -> list[TaskHandle[Any]]:
         """Send calls in one transaction: all of them, or none."""
         if not calls:
             return []
         try:
-            answers = self.access.send_all([call.submission for call in calls])
+            answers = self._commit_all([call.submission for call in calls])
         except HoldfastError as error:
             error.call = tuple(calls)
             raise
@@ -95,7 +128,7 @@ class Dispatch:
         if not calls:
             return []
         try:
-            answers = await self.access.asend_all([call.submission for call in calls])
+            answers = await self._acommit_all([call.submission for call in calls])
         except HoldfastError as error:
             error.call = tuple(calls)
             raise
@@ -107,13 +140,93 @@ class Dispatch:
             self.access, task_id.bytes, created=False, decode=self._decoder(name, version)
         )
 
-    def _handle(self, call: Call, answer: Submitted, repeated: bool) -> TaskHandle[Any]:
+    def _fill(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        self.access.check_open()
+        return form.fill(args, kwargs, self.access.config.max_payload)
+
+    def _send(
+        self, call: Call, decode: Decode | None, *, repeated: bool = False
+    ) -> TaskHandle[Any]:
+        try:
+            answer = self._commit(call.submission, contended=repeated or call.contended)
+            return self._handle(call, answer, decode, repeated)
+        except HoldfastError as error:
+            error.call = call
+            raise
+
+    async def _asend(
+        self, call: Call, decode: Decode | None, *, repeated: bool = False
+    ) -> TaskHandle[Any]:
+        try:
+            answer = await self._acommit(call.submission, contended=repeated or call.contended)
+            return self._handle(call, answer, decode, repeated)
+        except HoldfastError as error:
+            error.call = call
+            raise
+
+    def _commit(self, submission: Submission, *, contended: bool) -> Submitted:
+        access = self.access
+        if access.bound() is not None:
+            with _settling(submission):
+                return access.run(lambda: _submit_one(submission))
+        access.enter()
+        try:
+            return (self._contended if contended else self._plain).send(submission)
+        finally:
+            access.leave()
+
+    async def _acommit(self, submission: Submission, *, contended: bool) -> Submitted:
+        if self.access.bound() is not None:
+            with _settling(submission):
+                return await self.access.arun(lambda: _submit_one(submission))
+        self.access.check_open()
+        return await (self._contended if contended else self._plain).asend(submission)
+
+    def _commit_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
+        access = self.access
+        if access.bound() is not None:
+            with _settling(submissions[0]):
+                return access.run(lambda: submit_all(submissions))
+        access.enter()
+        try:
+            return self._try_all(submissions)
+        finally:
+            access.leave()
+
+    async def _acommit_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
+        access = self.access
+        if access.bound() is not None:
+            with _settling(submissions[0]):
+                return await access.arun(lambda: submit_all(submissions))
+        access.check_open()
+        return await access.offload.run(lambda: self._try_all(submissions))
+
+    def _try_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
+        deadline = time.monotonic() + self._patience.seconds
+        tries = 0
+        while True:
+            try:
+                answers = self.access.attempt(lambda: submit_all(submissions))
+                self._patience.is_away = False
+                return answers
+            except Again:
+                tries += 1
+                if tries >= MOST_TRIES:
+                    raise _never_settled(submissions[0]) from None
+            except StoreUnavailable as error:
+                tries += 1
+                if time.monotonic() >= deadline:
+                    raise
+                self._patience.note(error)
+                time.sleep(self._patience.pause(tries))
+
+    def _handle(
+        self, call: Call, answer: Submitted, decode: Decode | None, repeated: bool
+    ) -> TaskHandle[Any]:
         created = answer.answer is _CREATED
-        submission = call.submission
         if not created:
-            refuse(submission, answer)
+            _refuse(call.submission, answer)
             created = _is_created(call, answer, repeated)
-        decode = self._decoder(submission.task_name, submission.version)
         return TaskHandle(self.access, answer.id, created=created, decode=decode)
 
     def _handles(
@@ -134,6 +247,82 @@ class Dispatch:
     def _decoder(self, name: str, version: int) -> Decode | None:
         known = self.registry.find(name, version)
         return None if known is None else known.signature.decode_result
+
+
+def _bytes(submission: Submission) -> int:
+    """Roughly its bytes on the wire."""
+    return len(submission.args) + len(submission.kwargs)
+
+
+def _commit(
+    attempt: Callable[[Callable[[], Op[list[Submitted]]]], list[Submitted]],
+    fresh: bool,
+    submissions: Sequence[Submission],
+) -> Sequence[Submitted | Exception]:
+    """Submit the tasks of several senders in one transaction."""
+    answers = attempt(lambda: submit(submissions, fresh=fresh))
+    for answer in answers:
+        if answer.answer is _AGAIN:
+            return [
+                _never_settled(s) if a.answer is _AGAIN else a
+                for s, a in zip(submissions, answers, strict=True)
+            ]
+    return answers
+
+
+def _submit_one(submission: Submission) -> Op[Submitted]:
+    """Submit one task; `Again` if the holder of its unique key ended in between."""
+    op = submit([submission])
+    return Op(_one(op), op.mode, op.name)
+
+
+def _one(op: Op[list[Submitted]]) -> Steps[Submitted]:
+    (answer,) = yield from op
+    if answer.answer is _AGAIN:
+        raise Again
+    return answer
+
+
+@writes
+def submit_all(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
+    """Submit all or none: a refusal of one rolls back the transaction."""
+    answers: list[Submitted] = []
+    # A step is refused if one that it waits for is not there, so a graph is not cut.
+    size = max(CHUNK, len(submissions)) if any(s.depends_on for s in submissions) else CHUNK
+    for start in range(0, len(submissions), size):
+        part = submissions[start : start + size]
+        found = yield from submit(part)
+        for submission, answer in zip(part, found, strict=True):
+            if answer.answer is not _CREATED:
+                if answer.answer is _AGAIN:
+                    raise Again
+                _refuse(submission, answer)
+        answers += found
+    return answers
+
+
+def _refuse(submission: Submission, answer: Submitted) -> None:
+    """Raise what the store answered, if that was a refusal."""
+    if answer.answer is SubmitAnswer.MISMATCH:
+        raise PayloadMismatch(answer.id)
+    if answer.answer is SubmitAnswer.CONFLICT:
+        raise UniqueConflict(answer.id, name=submission.task_name, key=submission.unique_key)
+
+
+def _never_settled(submission: Submission) -> HoldfastError:
+    """What is raised when following the holder of a unique key has no end."""
+    return StoreUnavailable(
+        f"the holder of the unique key {submission.unique_key!r} of task "
+        f"{submission.task_name!r} ended again and again while this was being sent: send again"
+    )
+
+
+@contextmanager
+def _settling(submission: Submission) -> Iterator[None]:
+    try:
+        yield
+    except Again:
+        raise _never_settled(submission) from None
 
 
 def _is_created(call: Call, answer: Submitted, repeated: bool) -> bool:

@@ -18,7 +18,7 @@ from holdfast.core.moment import Due, Span, When, due, instant_us
 from holdfast.core.options import checks
 from holdfast.core.options.unique import Unique
 
-__all__ = ["PLAIN", "CallOptions", "SendOptions", "choose", "moment_us", "put_off"]
+__all__ = ["PLAIN", "CallOptions", "SendOptions", "choose", "put_off"]
 
 
 class CallOptions(TypedDict, total=False):
@@ -105,11 +105,6 @@ def _read(options: CallOptions) -> Iterable[dict[str, Any]]:
 def put_off(base: SendOptions, when: When) -> SendOptions:
     """`base`, to be run later: in seconds, after a timedelta, or at a moment."""
     return replace(base, due=due(when, option="when"))
-
-
-def moment_us(moment: datetime | None, name: str) -> int | None:
-    """Microseconds of an optional moment that a caller gave."""
-    return None if moment is None else instant_us(moment, option=name)
 
 
 def _delay(delay: object) -> Due:

@@ -1,9 +1,9 @@
 """Sends of all children, committed together.
 
-Owns the merging of `submit` statements that stand alone. Whoever sends while a commit runs
-goes into the next one, so a lone send is not delayed and many share their commits. Each
-child gets the rows of its own submissions, as if it had been alone. If the store refuses a
-batch, each send is tried by itself: nobody fails for a neighbour's sake.
+Owns the merging of `submit` statements that stand alone; which of them share a commit is
+`store.group_commit`'s work. Each child gets the rows of its own submissions, as if it had been
+alone. If the store refuses a batch, each send is tried by itself: nobody fails for a neighbour's
+sake. What the database cannot take now is not tried again here: the child that asked does.
 
 Nor does anybody wait for a neighbour's sake. A unique key that somebody's open transaction is
 taking holds up its batch once; then the others are committed without it, and whoever wants that
@@ -12,17 +12,18 @@ key is told so and asks again. For a while such a key is tried apart and without
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from holdfast.core.errors import StoreUnavailable
+from holdfast.runtime.supervisor.relay.turns import Turns
 from holdfast.runtime.supervisor.state.held_rows import HeldRows
 from holdfast.runtime.wire.messages import Answer
 from holdfast.store import rows
+from holdfast.store.group_commit import GroupCommit, Patience
 from holdfast.store.op import Hint, Mode, Op, Row, Rows, Statement, Steps, Table, at_once
 from holdfast.store.protocol import Store
 
@@ -41,6 +42,14 @@ class _Send:
     statement: Statement
     table: Table
 
+    @property
+    def key(self) -> tuple[Asker, int]:
+        """What tells it from all others."""
+        return self.asker, self.ticket
+
+
+_Answers: TypeAlias = "dict[tuple[Asker, int], Answer]"
+
 
 class RelaySends:
     """`add` returns at once; a thread of this object's own commits."""
@@ -57,61 +66,44 @@ class RelaySends:
         self._held: dict[str, float] = {}
         """Unique slots that somebody's transaction was taking, and when (monotonic)."""
         self._answer_of = answer_of
-        self._changed = threading.Condition()
-        self._waiting: deque[_Send] = deque()
-        self._thread: threading.Thread | None = None
-        self._closed = False
+        self._thread = Turns(1, "holdfast-relay-sends")
+        self._group: GroupCommit[_Send, Answer] = GroupCommit(
+            self._commit,
+            partial(self._thread.give, self),
+            patience=Patience(0.0),
+            weight=_rows,
+            heaviest=MOST_ROWS,
+        )
 
     def add(self, asker: Asker, ticket: int, statement: Statement) -> None:
         """A child has asked for this `submit`."""
         assert statement.table is not None
-        with self._changed:
-            self._waiting.append(_Send(asker, ticket, statement, statement.table))
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(
-                    target=self._run, name="holdfast-relay-sends", daemon=True
-                )
-                self._thread.start()
-            self._changed.notify()
+
+        def tell(outcome: Answer | Exception) -> None:
+            if isinstance(outcome, Exception):
+                outcome = self._answer_of(ticket, outcome)
+            asker.say(outcome)
+
+        self._group.post(_Send(asker, ticket, statement, statement.table), tell)
 
     def close(self) -> None:
         """Commit what has been asked, and end."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.close()
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._closed)
-                if not self._waiting:
-                    return
-                batch = self._take()
-            self._commit(batch)
-
-    def _take(self) -> list[_Send]:
-        batch: list[_Send] = []
-        size = 0
-        while self._waiting and (not batch or size < MOST_ROWS):
-            batch.append(self._waiting.popleft())
-            size += len(batch[-1].table.rows)
-        return batch
-
-    def _commit(self, batch: Sequence[_Send]) -> None:
-        held: list[_Send] = []
+    def _commit(self, batch: Sequence[_Send]) -> list[Answer]:
+        """The answer of each."""
+        together, held = batch, []
         if self._held:
             since = monotonic() - _HELD_FOR
             self._held = {slot: at for slot, at in self._held.items() if at > since}
             held = [send for send in batch if any(slot in self._held for slot in _slots(send))]
-            batch = [send for send in batch if send not in held]
-        if batch:
-            self._try(batch)
+            together = [send for send in batch if send not in held]
+        answers = self._try(together) if together else {}
         for send in held:
-            self._try([send], waits=False)
+            answers |= self._try([send], waits=False)
+        return [answers[send.key] for send in batch]
 
-    def _try(self, batch: Sequence[_Send], *, waits: bool = True) -> None:
+    def _try(self, batch: Sequence[_Send], *, waits: bool = True) -> _Answers:
         def make() -> Op[Rows]:
             op: Op[Rows] = Op(_just(_merged(batch)), Mode.ALONE, "submit")
             return op if waits else at_once(op)
@@ -120,32 +112,33 @@ class RelaySends:
             created: Rows = self._store.attempt(make)
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
             if isinstance(error, StoreUnavailable) and error.locked and waits:
-                self._held_up(batch)
-            elif len(batch) == 1 or isinstance(error, StoreUnavailable):
+                return self._held_up(batch)
+            if len(batch) == 1 or isinstance(error, StoreUnavailable):
                 self._note_held(batch, error)
-                for send in batch:
-                    send.asker.say(self._answer_of(send.ticket, error))
-            else:
-                for send in batch:
-                    self._try([send], waits=waits)
-            return
+                return {send.key: self._answer_of(send.ticket, error) for send in batch}
+            return {
+                key: answer
+                for send in batch
+                for key, answer in self._try([send], waits=waits).items()
+            }
         if not waits:
             keys = [slot.encode() for send in batch for slot in _slots(send)]
             self._held_rows.free("unique key", keys)
         # The same id in two sends was created by one of them; the other finds it.
         by_id = {rows.uuid(row[0]): row for row in created}
-        for send in batch:
-            mine = [by_id.pop(id) for id in _ids(send) if id in by_id]
-            send.asker.say(Answer(send.ticket, mine))
+        return {
+            send.key: Answer(send.ticket, [by_id.pop(id) for id in _ids(send) if id in by_id])
+            for send in batch
+        }
 
-    def _held_up(self, batch: Sequence[_Send]) -> None:
+    def _held_up(self, batch: Sequence[_Send]) -> _Answers:
         """Somebody's transaction is taking a unique key that one of these wants."""
         plain = [send for send in batch if not any(_slots(send))]
-        if plain:
-            self._try(plain, waits=len(plain) < len(batch))
+        answers = self._try(plain, waits=len(plain) < len(batch)) if plain else {}
         for send in batch:
             if send not in plain:
-                self._try([send], waits=False)
+                answers |= self._try([send], waits=False)
+        return answers
 
     def _note_held(self, batch: Sequence[_Send], error: Exception) -> None:
         if not isinstance(error, StoreUnavailable) or not error.locked:
@@ -155,6 +148,10 @@ class RelaySends:
                 self._held[slot] = monotonic()
                 label = f"the unique key {slot!r}, which a task wants to send under,"
                 self._held_rows.held("unique key", slot.encode(), label)
+
+
+def _rows(send: _Send) -> int:
+    return len(send.table.rows)
 
 
 def _slots(send: _Send) -> Iterator[str]:

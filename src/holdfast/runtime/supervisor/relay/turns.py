@@ -18,13 +18,14 @@ log = logging.getLogger("holdfast.worker")
 class Turns:
     """`give` returns at once."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, name: str = "holdfast-relay") -> None:
         self._changed = threading.Condition()
         self._waiting: dict[Hashable, deque[Callable[[], object]]] = {}
         """In the order of their turns."""
         self._at_work: Counter[Hashable] = Counter()
         self._closed = False
         self._most = threads
+        self._name = name
         self._threads: list[threading.Thread] = []
         self._idle = 0
 
@@ -33,7 +34,7 @@ class Turns:
         with self._changed:
             self._waiting.setdefault(asker, deque()).append(work)
             if not self._idle and len(self._threads) < self._most:
-                name = f"holdfast-relay-{len(self._threads)}"
+                name = f"{self._name}-{len(self._threads)}"
                 self._threads.append(threading.Thread(target=self._run, name=name, daemon=True))
                 self._threads[-1].start()
             self._changed.notify()

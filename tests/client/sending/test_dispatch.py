@@ -17,8 +17,8 @@ import psycopg
 import pytest
 
 from holdfast import Holdfast, PayloadMismatch, StoreError, StoreUnavailable, TaskHandle, Unique
-from holdfast.client.sending import sender
-from holdfast.client.sending.sender import submit_all
+from holdfast.client.sending import dispatch
+from holdfast.client.sending.dispatch import submit_all
 from holdfast.core.identity import new_id
 from holdfast.core.records import SubmitAnswer
 from holdfast.store.op import Op
@@ -183,16 +183,16 @@ def test_a_send_that_waits_for_a_lock_fails_alone(
     postgres: str, open_app: Callable[..., Holdfast]
 ) -> None:
     app = open_app(postgres, lock_timeout=1, send_timeout=0.1)
-    sender: Any = app._access._sender
+    sending: Any = app._dispatch
     # One group for all, so that the innocent share the transaction of the one that waits.
-    sender._contended = sender._plain
+    sending._contended = sending._plain
     app.send("any")
     held = app.options(unique=Unique("held"))
     with psycopg.connect(postgres) as connection:
         with app.using(connection):
             held.send("any")
         first, blocked = started(lambda: held.send("any"))
-        until(lambda: sender._plain._leaders == 1)
+        until(lambda: sending._plain._leaders == 1)
         answers = in_threads(6, lambda n: (held if n == 0 else app).send("any", n))
         assert [type(answer) for answer in answers[1:]] == [TaskHandle] * 5
         assert isinstance(answers[0], StoreUnavailable)
@@ -465,7 +465,7 @@ def test_a_graph_is_not_cut_into_chunks(
     app: Holdfast, hands: Hands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step may come before the one it waits for, however large the batch is."""
-    monkeypatch.setattr(sender, "CHUNK", 2)
+    monkeypatch.setattr(dispatch, "CHUNK", 2)
     workflow = new_id()
     parent = step(workflow)
     batch = [*(step(workflow, parent.id) for _ in range(4)), parent]

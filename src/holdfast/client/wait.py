@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import time
 from collections.abc import AsyncIterator, Collection, Iterator
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -18,13 +19,13 @@ from typing import Final, Self, TypeAlias
 
 from holdfast.client.access import Access
 from holdfast.client.explain import Why, unattended
-from holdfast.client.waiting.deadline import Deadline
-from holdfast.core.errors import HoldfastError, TaskNotFound, WaitTimeout
+from holdfast.core.errors import ConfigError, HoldfastError, TaskNotFound, WaitTimeout
 from holdfast.core.identity import current, running
+from holdfast.core.status import TaskStatus
 from holdfast.store.op import Steps, reads
 from holdfast.store.verbs.inspect import Ending, endings, statuses
 
-__all__ = ["adoze", "aended", "doze", "ended"]
+__all__ = ["Deadline", "adoze", "aended", "doze", "ended"]
 
 News: TypeAlias = "tuple[bytes, Ending]"
 Heard: TypeAlias = "tuple[bytes, Ending | Exception]"
@@ -120,6 +121,39 @@ async def adoze(access: Access, task_id: bytes, seconds: float) -> None:
             pass
     except WaitTimeout:
         pass
+
+
+class Deadline:
+    """When a caller gives up waiting; never, if `timeout` is None."""
+
+    def __init__(self, timeout: float | None) -> None:
+        if timeout is not None and not timeout >= 0:
+            raise ConfigError(
+                f"timeout={timeout!r} is not usable: give seconds, 0 or more, or None",
+                option="timeout",
+            )
+        self.timeout = timeout
+        self._at = None if timeout is None else time.monotonic() + timeout
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether it is time to give up."""
+        return self._at is not None and time.monotonic() >= self._at
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until then; None: any number."""
+        return None if self._at is None else max(0.0, self._at - time.monotonic())
+
+    def within(self, seconds: float) -> float:
+        """So many seconds, or fewer if not so many are left."""
+        return seconds if self._at is None else min(seconds, self._at - time.monotonic())
+
+    def error(self, task_id: bytes, status: TaskStatus | None) -> HoldfastError:
+        """What to raise when it has passed."""
+        if status is None:
+            return TaskNotFound(task_id)
+        return WaitTimeout(task_id, self.timeout or 0.0, status)
 
 
 class _Loan:

@@ -21,8 +21,7 @@ from holdfast import (
     TaskStatus,
     WaitTimeout,
 )
-from holdfast.client.waiting import wait as join
-from holdfast.client.waiting import waiter
+from holdfast.client import wait, waiter
 from holdfast.store.verbs import inspect
 from tests.client.conftest import Hands
 from tests.support.deadline import until
@@ -91,7 +90,7 @@ def test_two_wait_for_one(app: Holdfast, hands: Hands) -> None:
 
 def test_patience_ends_and_the_task_goes_on(app: Holdfast) -> None:
     handle = app.send("any")
-    for wait in (
+    for waits in (
         lambda: handle.get(timeout=0),
         lambda: handle.wait(timeout=0.05),
         lambda: handle.outcome(timeout=0.05),
@@ -100,7 +99,7 @@ def test_patience_ends_and_the_task_goes_on(app: Holdfast) -> None:
         lambda: list(app.as_completed([handle], timeout=0.05)),
     ):
         with pytest.raises(WaitTimeout, match="is PENDING after") as caught:
-            wait()
+            waits()
         assert (caught.value.task_id, caught.value.status) == (handle.id, TaskStatus.PENDING)
     assert watched(app) == 0
     with pytest.raises(ConfigError, match="timeout=-1"):
@@ -258,7 +257,7 @@ def test_the_thread_goes_when_nobody_waits(
 def test_a_wait_without_workers_says_why(
     app: Holdfast, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(join, "REMARK_AFTER", 0.02)
+    monkeypatch.setattr(wait, "REMARK_AFTER", 0.02)
     handle = app.send("any")
     with caplog.at_level(logging.WARNING, "holdfast"), pytest.raises(WaitTimeout):
         handle.get(timeout=0.2)

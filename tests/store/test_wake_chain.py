@@ -8,36 +8,33 @@ from functools import partial
 
 import pytest
 
-from holdfast.client.sending.pending_send import PendingSend
-from holdfast.client.sending.wake_chain import WakeChain
-from holdfast.core.records import SubmitAnswer, Submitted
+from holdfast.store.wake_chain import Sleeper, WakeChain
 from tests.support.deadline import until
-from tests.support.verbs import submission
 
 
 class Sleepers:
-    """Threads that sleep on a pending send each, and pass on once the test lets them."""
+    """Threads that sleep, and pass on once the test lets them."""
 
     def __init__(self, chain: WakeChain) -> None:
         self._chain = chain
-        self.awake: list[PendingSend] = []
+        self.awake: list[Sleeper] = []
         self.may_pass_on = threading.Semaphore(0)
+        self.is_over = False
         self._threads: list[threading.Thread] = []
 
-    def start(self, number: int) -> list[PendingSend]:
-        pending_sends = [PendingSend(submission(), 5.0) for _ in range(number)]
-        for pending in pending_sends:
-            pending.lie_down()
-            thread = threading.Thread(target=self._sleep, args=(pending,))
+    def start(self, number: int) -> list[Sleeper]:
+        sleepers = [Sleeper() for _ in range(number)]
+        for sleeper in sleepers:
+            thread = threading.Thread(target=self._sleep, args=(sleeper,))
             thread.start()
             self._threads.append(thread)
-        return pending_sends
+        return sleepers
 
-    def _sleep(self, pending: PendingSend) -> None:
-        pending.sleep()
-        self.awake.append(pending)
+    def _sleep(self, sleeper: Sleeper) -> None:
+        sleeper.sleep(lambda: self.is_over)
+        self.awake.append(sleeper)
         assert self.may_pass_on.acquire(timeout=30)
-        self._chain.awake(pending)
+        self._chain.awake(sleeper)
 
     def are_awake(self, number: int) -> bool:
         return len(self.awake) == number
@@ -62,22 +59,21 @@ def sleepers(chain: WakeChain) -> Iterator[Sleepers]:
 
 
 def test_one_is_woken_and_wakes_the_next(chain: WakeChain, sleepers: Sleepers) -> None:
-    pending_sends = sleepers.start(6)
-    chain.wake(pending_sends[:5])
-    chain.wake(pending_sends[5:])
+    asleep = sleepers.start(6)
+    chain.wake(asleep[:5])
+    chain.wake(asleep[5:])
     for number in range(1, 7):
         until(partial(sleepers.are_awake, number))
         sleepers.may_pass_on.release()
-    assert sleepers.awake == pending_sends
+    assert sleepers.awake == asleep
 
 
 def test_whoever_is_up_already_is_passed_over(chain: WakeChain, sleepers: Sleepers) -> None:
-    pending_sends = sleepers.start(2)
-    gone = [PendingSend(submission(), 5.0) for _ in range(4)]
-    for pending in gone:
-        pending.lie_down()
-        chain.awake(pending)
-    chain.wake([*gone[:3], pending_sends[0], gone[3], pending_sends[1]])
+    asleep = sleepers.start(2)
+    gone = [Sleeper() for _ in range(4)]
+    for sleeper in gone:
+        chain.awake(sleeper)
+    chain.wake([*gone[:3], asleep[0], gone[3], asleep[1]])
     sleepers.may_pass_on.release()
     until(partial(sleepers.are_awake, 2))
 
@@ -85,26 +81,25 @@ def test_whoever_is_up_already_is_passed_over(chain: WakeChain, sleepers: Sleepe
 def test_one_that_was_woken_and_interrupted_passes_on_once(
     chain: WakeChain, sleepers: Sleepers
 ) -> None:
-    interrupted = PendingSend(submission(), 5.0)
-    interrupted.lie_down()
-    pending_sends = sleepers.start(2)
-    chain.wake([interrupted, *pending_sends])
+    interrupted = Sleeper()
+    asleep = sleepers.start(2)
+    chain.wake([interrupted, *asleep])
     assert not sleepers.awake
     chain.awake(interrupted)
     chain.awake(interrupted)
     until(partial(sleepers.are_awake, 1))
-    assert not pending_sends[1].roused
+    assert not asleep[1].roused
 
 
 def test_what_is_told_twice_is_woken_once(chain: WakeChain, sleepers: Sleepers) -> None:
     """By a leader that was interrupted when it had told some of them."""
-    pending_sends = sleepers.start(3)
+    asleep = sleepers.start(3)
     sleepers.may_pass_on.release(3)
-    chain.wake(pending_sends)
-    chain.wake(pending_sends)
+    chain.wake(asleep)
+    chain.wake(asleep)
     until(partial(sleepers.are_awake, 3))
     chain.rest()
-    chain.wake(pending_sends)
+    chain.wake(asleep)
     assert not chain._goes_on
 
 
@@ -121,16 +116,15 @@ def test_a_chain_that_broke_is_begun_anew(
     chain: WakeChain, sleepers: Sleepers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of those who were woken one never came to pass that on."""
-    monkeypatch.setattr("holdfast.client.sending.wake_chain.LONGEST_REST", 0.01)
-    monkeypatch.setattr("holdfast.client.sending.pending_send.LONGEST_SLEEP", 0.05)
-    lost = PendingSend(submission(), 5.0)
-    lost.lie_down()
+    monkeypatch.setattr("holdfast.store.wake_chain.LONGEST_REST", 0.01)
+    monkeypatch.setattr("holdfast.store.wake_chain.LONGEST_SLEEP", 0.05)
+    lost = Sleeper()
     asleep = sleepers.start(2)
-    for pending in asleep:
-        pending.outcome = Submitted(pending.submission.id, SubmitAnswer.CREATED)
     chain.wake([lost, *asleep])
     # They find out by themselves.
+    sleepers.is_over = True
     until(partial(sleepers.are_awake, 2))
+    sleepers.is_over = False
     chain.rest()
     sleepers.may_pass_on.release(5)
     chain.wake(sleepers.start(2))

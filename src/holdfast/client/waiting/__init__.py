@@ -1,1 +1,0 @@
-"""From a handle to a result: sleeping until tasks end, and what the caller gets."""
