@@ -30,6 +30,7 @@ from holdfast import (
     StoreError,
     TaskNotFound,
     Unique,
+    UniqueConflict,
 )
 from tests.support.postgres import PostgresServer
 
@@ -214,7 +215,7 @@ def test_a_refusal_leaves_the_callers_transaction_usable(case: tuple[Holdfast, W
         first = app.send("any", 1)
         with pytest.raises(PayloadMismatch):
             app.options(id=first.id).send("any", 2)
-        with pytest.raises(Exception, match="is unique"):
+        with pytest.raises(UniqueConflict, match="is unique"):
             many.send_many([(1,), (2,)])
         app.send("any", 3)
     way.commit()

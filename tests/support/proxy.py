@@ -74,6 +74,11 @@ class Proxy:
         self._flowing.set()
 
     def close(self) -> None:
+        try:
+            # `close` alone lets the thread that waits in `accept` take one more.
+            self._server.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
         self._server.close()
         self._flowing.set()
         self.cut()
