@@ -43,6 +43,7 @@ class Storm:
         """Kill a child, a supervisor, or a worker with all its processes."""
         turn = self._draw.randrange(len(self.workers))
         worker = self.workers[turn]
+        until(lambda: len(worker.descendants()) > 1, what="a child beside the template")
         family = worker.descendants()
         self._seen |= family | {worker.pid}
         began = time.time()
