@@ -17,35 +17,17 @@ from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from time import monotonic_ns
-from typing import Any
 
 from holdfast.core.outcome import NEIGHBOUR, Why
+from holdfast.runtime.application import Application
 from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
+from holdfast.runtime.child.child import Calls, Child
 from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, TaskMaker
+from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, Steps, TaskMaker
 from holdfast.runtime.child.process_state import ProcessState
-from holdfast.runtime.child.seat import Calls, Seat
-from holdfast.runtime.child.steps import Steps
-from holdfast.runtime.child.task_output import TaskOutput, current_sink
+from holdfast.runtime.child.stdio import StandardStreams, TaskOutput, current_sink
 from holdfast.runtime.child.task_run import Plan, TaskRun
-from holdfast.runtime.wire.messages import (
-    EXIT_LEFT,
-    Answer,
-    Cancel,
-    Done,
-    Job,
-    Leave,
-    Rang,
-    Run,
-    RunReport,
-    Stack,
-    Stacked,
-    Tell,
-    Told,
-    Where,
-    Withdraw,
-    Withdrawn,
-)
+from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Fork, Job, RunReport, Tell, Told
 
 task_run.hide(__file__)
 
@@ -53,15 +35,15 @@ task_run.hide(__file__)
 class _Coroutine(TaskRun):
     """One coroutine under way."""
 
-    __slots__ = ("_seat", "begun_ns", "lane", "output_sink", "task", "was_at", "why")
+    __slots__ = ("_child", "begun_ns", "lane", "output_sink", "task", "was_at", "why")
 
-    def __init__(self, seat: Seat, plan: Plan, job: Job, lane: int) -> None:
-        self._seat = seat
+    def __init__(self, child: Child, plan: Plan, job: Job, lane: int) -> None:
+        self._child = child
         self.lane = lane
         self.begun_ns = monotonic_ns()
-        seat.page.begin(lane, job.slot, self.begun_ns)
-        super().__init__(plan, job, TaskContext(seat, plan.definition, job, self.begun_ns))
-        self.output_sink = TaskOutput(seat.link, job.slot) if plan.is_captured else None
+        child.page.begin(lane, job.slot, self.begun_ns)
+        super().__init__(plan, job, TaskContext(child, plan.definition, job, self.begun_ns))
+        self.output_sink = TaskOutput(child.link.send, job.slot) if plan.is_captured else None
         self.context.output_sink = self.output_sink
         self.task: OwnedTask[None] | None = None
         self.why: Why | None = None
@@ -80,19 +62,24 @@ class _Coroutine(TaskRun):
         return True
 
     def code_ended(self) -> None:
-        if self._seat.link.severed:
-            self._seat.vanish()
+        if self._child.link.severed:
+            self._child.vanish()
 
 
-class AsyncChild:
-    """Everything but `_heard` and what it calls runs in the loop."""
+class AsyncChild(Child):
+    """Everything but what `hear` calls runs in the loop."""
 
-    def __init__(self, seat: Seat) -> None:
-        self._seat = seat
-        self._pending: dict[int, Job] = {}
+    def __init__(
+        self,
+        fork: Fork,
+        descriptors: Sequence[int],
+        application: Application,
+        streams: StandardStreams,
+    ) -> None:
+        super().__init__(fork, descriptors, application, streams)
         self._queue: deque[Job] = deque()
         self._running: dict[int, _Coroutine] = {}
-        self._free = list(range(seat.fork.lanes))
+        self._free = list(range(fork.lanes))
         self._ended_lanes: set[int] = set()
         self._reports: list[RunReport] = []
         self._leaving = False
@@ -110,10 +97,10 @@ class AsyncChild:
         """Run jobs until asked to leave."""
         with asyncio.Runner() as runner:
             loop = self._loop = runner.get_loop()
-            steps = Steps(self._seat, loop)
+            steps = Steps(self, loop)
             self._tasks = TaskMaker(steps)
             loop.set_task_factory(self._tasks)
-            self._watch = LoopWatch(loop, self._seat.page, steps, lambda: bool(self._running))
+            self._watch = LoopWatch(loop, self.page, steps, lambda: bool(self._running))
             start = loop.create_task(self._start())
             start.add_done_callback(self._started)
             # Not as the end of a coroutine: one that waits for it could be found, and cancelled.
@@ -123,11 +110,11 @@ class AsyncChild:
         return EXIT_LEFT
 
     async def _start(self) -> None:
-        self._seat.streams.route(current_sink)
-        self._seat.link.hear(self._heard)
-        await _call(self._seat.worker_hooks("child_started"))
+        self.streams.route(current_sink)
+        self.link.listen(self.hear)
+        await _call(self.worker_hooks("child_started"))
         self._state = ProcessState()
-        self._seat.hello()
+        self.hello()
 
     def _started(self, start: asyncio.Task[None]) -> None:
         if not start.cancelled() and start.exception() is not None:
@@ -145,11 +132,11 @@ class AsyncChild:
     def _fill(self) -> None:
         while self._free and self._queue:
             job = self._queue.popleft()
-            if self._pending.pop(job.slot, None) is None:
+            if self.pending.pop(job.slot, None) is None:
                 continue
-            plan = self._seat.plan(job)
+            plan = self.plan(job)
             if plan is None:
-                self._seat.put_off(job)
+                self.put_off(job)
             else:
                 self._begin(job, plan, self._free.pop())
         if self._leaving and not self._running:
@@ -158,7 +145,7 @@ class AsyncChild:
 
     def _begin(self, job: Job, plan: Plan, lane: int) -> None:
         self._ended_lanes.discard(lane)
-        run = self._running[job.slot] = _Coroutine(self._seat, plan, job, lane)
+        run = self._running[job.slot] = _Coroutine(self, plan, job, lane)
         task = run.task = self._tasks.make(
             self._loop, run.aperform(), job.slot, name=job.name, context=self._plain.copy()
         )
@@ -174,7 +161,7 @@ class AsyncChild:
             run.raised(error)
         run_ns = monotonic_ns() - run.begun_ns
         slot = run.job.slot
-        self._seat.notes.settle(slot)
+        self.notes.settle(slot)
         if run.output_sink is not None:
             run.output_sink.settle()
         del self._running[slot]
@@ -194,10 +181,10 @@ class AsyncChild:
         if not self._reports:
             return
         reports, self._reports = self._reports, []
-        self._seat.mend()
-        self._seat.link.send(Done(reports))
+        self.mend()
+        self.link.send(Done(reports))
         for lane in self._ended_lanes:
-            self._seat.page.end(lane)
+            self.page.end(lane)
         self._ended_lanes.clear()
 
     def _cancel(self, slot: int, why: Why) -> None:
@@ -205,8 +192,8 @@ class AsyncChild:
         if run is not None and run.task is not None:
             run.why = run.why or why
             run.task.cancel()
-        elif slot in self._pending:
-            self._withdraw([slot])
+        elif slot in self.pending:
+            self.withdraw([slot])
 
     def _tell(self, message: Tell) -> None:
         # Kept: the loop itself holds tasks only weakly.
@@ -215,8 +202,8 @@ class AsyncChild:
         task.add_done_callback(self._told.discard)
 
     async def _call_told(self, message: Tell) -> None:
-        await _call(self._seat.told(message))
-        self._seat.link.send(Told(message.ticket))
+        await _call(self.told(message))
+        self.link.send(Told(message.ticket))
 
     def _leave(self) -> None:
         self._leaving = True
@@ -224,39 +211,24 @@ class AsyncChild:
 
     # The link's thread.
 
-    def _heard(self, message: Any) -> None:
-        soon = self._loop.call_soon_threadsafe
-        match message:
-            case Run(jobs):
-                for job in jobs:
-                    self._pending[job.slot] = job
-                soon(self._accept, jobs)
-            case Withdraw(slots):
-                self._withdraw(slots)
-            case Cancel(slot, why):
-                run = self._running.get(slot)
-                if run is not None:
-                    # At once, for code that asks; the rest when the loop is free.
-                    run.context.stop()
-                    if why in stack_trace.TIME_LIMITS:
-                        run.was_at = self._stack(slot)
-                        self._seat.link.send(Where(slot, run.was_at))
-                soon(self._cancel, slot, why)
-            case Stack(ticket, slot):
-                self._seat.link.send(Stacked(ticket, self._stack(slot)))
-            case Answer() | Rang():
-                self._seat.heard(message)
-            case Tell():
-                soon(self._tell, message)
-            case Leave():
-                self._withdraw(list(self._pending))
-                soon(self._leave)
+    def take(self, jobs: list[Job]) -> None:
+        self._loop.call_soon_threadsafe(self._accept, jobs)
 
-    def _withdraw(self, slots: list[int]) -> None:
-        taken = [slot for slot in slots if self._pending.pop(slot, None) is not None]
-        self._seat.link.send(Withdrawn(taken))
+    def take_hooks(self, message: Tell) -> None:
+        self._loop.call_soon_threadsafe(self._tell, message)
 
-    def _stack(self, slot: int) -> str:
+    def leave(self) -> None:
+        self._loop.call_soon_threadsafe(self._leave)
+
+    def end(self, slot: int, why: Why, where: str) -> None:
+        run = self._running.get(slot)
+        if run is not None:
+            # At once, for code that asks; the rest when the loop is free.
+            run.context.stop()
+            run.was_at = where or run.was_at
+        self._loop.call_soon_threadsafe(self._cancel, slot, why)
+
+    def stack(self, slot: int) -> str:
         run = self._running.get(slot)
         if run is None or run.task is None:
             return ""

@@ -5,23 +5,37 @@ the loop is run again, and nobody else notices. It may cancel every task it find
 told apart from tasks that cancelled themselves. And it may keep the loop to itself: then it is
 named in the shared page (`LoopWatch`), so that its neighbours are not charged with that. A loop
 that cannot go on, because code has closed what it waits at, ends with its process.
+
+And owns what has to be so at every step of a coroutine, each time that the loop goes into a task's
+code and comes out (`Steps`). The shared page says whose code it is, so that, if it takes the
+process down, nobody else is charged with that. The loop that runs is known as the running one,
+though code that runs a loop of its own inside of it makes asyncio forget that. A loop that the code
+has broken ends with its process at once, before the next coroutine could be taken for the one that
+did it. And a process that the code has forked ends here: behind it are the coroutines of others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
+from asyncio import events
 from collections.abc import Callable, Coroutine, Generator
+from fcntl import F_GETFD, fcntl
 from time import monotonic, monotonic_ns, sleep
-from typing import Any, Final, TypeVar
+from types import TracebackType
+from typing import Any, Final, NoReturn, TypeVar
 
 from holdfast.core.identity import running
+from holdfast.runtime.child.child import Child
 from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.steps import Stepped, Steps
+from holdfast.runtime.wire.messages import EXIT_BROKEN
 from holdfast.runtime.wire.shared_page import SharedPage
 
 T = TypeVar("T")
+
+_running_loop: Final = events._get_running_loop
 
 log = logging.getLogger("holdfast.worker")
 
@@ -31,6 +45,87 @@ _LAG: Final = 0.2
 _LOGGED_EVERY: Final = 1.0
 _MOST_IN_VAIN: Final = 100
 """How many times in a row a loop may end before it has come into the code of any task."""
+
+
+class Steps:
+    """What the steps of one loop have in common."""
+
+    def __init__(self, child: Child, loop: asyncio.AbstractEventLoop) -> None:
+        self._child = child
+        self._link = child.link
+        self._loop = loop
+        self.begin = child.page.step
+        """The loop goes into the code of this slot."""
+        self.last = 0
+        """Whose code the loop was in last."""
+        selector = getattr(loop, "_selector", None)
+        # Another kind of loop does not say what it waits at; `run` notices later.
+        self._waits_at: int = self._link.descriptor if selector is None else selector.fileno()
+
+    def end(self, slot: int) -> None:
+        """It has come out again."""
+        self.check()
+        self.last = slot
+        self.begin(0)
+
+    def check(self) -> None:
+        """See that this is still the process, and the loop, that it was."""
+        if self._link.severed:
+            self._child.vanish()
+        try:
+            fcntl(self._waits_at, F_GETFD)
+        except OSError:
+            self.broken()
+        if _running_loop() is not self._loop:
+            events._set_running_loop(self._loop)
+
+    def broken(self) -> NoReturn:
+        """End a process whose loop cannot go on; the page says whose code did that."""
+        self._child.streams.flush()
+        os._exit(EXIT_BROKEN)
+
+
+class Stepped(Coroutine[Any, Any, T]):
+    """A coroutine that says when it is stepped into; anything else about it is as it was."""
+
+    __slots__ = ("_slot", "_steps", "inner")
+
+    def __init__(
+        self,
+        inner: Coroutine[Any, Any, T] | Generator[Any, None, T],
+        slot: int,
+        steps: Steps,
+    ) -> None:
+        self.inner: Any = inner
+        self._slot = slot
+        self._steps = steps
+
+    def send(self, value: Any, /) -> Any:
+        self._steps.begin(self._slot)
+        try:
+            return self.inner.send(value)
+        finally:
+            self._steps.end(self._slot)
+
+    def throw(self, kind: Any, value: Any = None, trace: TracebackType | None = None, /) -> Any:
+        self._steps.begin(self._slot)
+        try:
+            if value is None and trace is None:
+                return self.inner.throw(kind)
+            return self.inner.throw(kind, value, trace)
+        finally:
+            self._steps.end(self._slot)
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        found: Generator[Any, Any, T] = self.inner.__await__()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        # Frames and names, for those that show where it is.
+        return getattr(self.inner, name)
 
 
 class OwnedTask(asyncio.Task[T]):

@@ -51,11 +51,12 @@ class _Held:
 class Notes:
     """The notes of every task of one child. Any thread may add."""
 
-    def __init__(self, send: Callable[[Note], None]) -> None:
+    def __init__(self, send: Callable[[Note], object]) -> None:
         self._send = send
         self._lock = threading.Lock()
         self._held: dict[int, _Held] = {}
-        self._sent_at: dict[int, float] = {}
+        self.slots: dict[int, float] = {}
+        """The tasks that have said something, and when their last note left."""
         self._some = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -64,9 +65,9 @@ class Notes:
         with self._lock:
             held = self._held.get(note.slot)
             now = monotonic()
-            due = now - self._sent_at.get(note.slot, 0.0) >= PERIOD
+            due = now - self.slots.get(note.slot, 0.0) >= PERIOD
             if due and held is None:
-                self._sent_at[note.slot] = now
+                self.slots[note.slot] = now
                 self._send(note)
                 return
             if held is None:
@@ -80,15 +81,15 @@ class Notes:
 
     def settle(self, slot: int) -> None:
         """The task has ended: send what is held, and forget it."""
-        if slot not in self._sent_at:
+        if slot not in self.slots:
             return
         with self._lock:
             if slot in self._held:
                 self._release(slot, 0.0)
-            del self._sent_at[slot]
+            del self.slots[slot]
 
     def _release(self, slot: int, now: float) -> None:
-        self._sent_at[slot] = now
+        self.slots[slot] = now
         self._send(self._held.pop(slot).note(slot))
 
     def _start(self) -> None:

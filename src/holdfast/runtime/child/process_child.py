@@ -1,65 +1,72 @@
 """A process child: one task at a time, ended by a signal.
 
-Owns the loop that short tasks spend their time in. Outcomes are kept back while more tasks
-wait, and sent when none does, when `HOSTAGE_NS` have passed, or before a task that may be
-long: a finished task must not be hostage to one that runs.
-
-A thread of the link hears the supervisor while the main thread runs code. A job that was
-withdrawn and a job that begins are told apart by who takes it out of `_pending` first.
+Owns the loop that short tasks spend their time in. Reports are kept back while more tasks
+wait, and sent when none does, when `MOST_DELAY_NS` have passed, or before a task that may be
+long: a finished task does not wait for one that runs.
 
 SIGTERM means the task that the shared page calls doomed, if it is the one that runs; then `EndRun`
 is raised in its code, so that its `finally` blocks run, and this process makes room.
+
+And owns the reading of what a run cost (`Meter`), from the kernel's counters. Reading them takes
+longer than a short task, so a run under `SHORT_NS` is charged its own wall time, and its peak is
+the one last seen. The kernel keeps the highest memory use of a process for ever; it is told to
+forget it after a run that needed much, so that the next one is not charged for it. Where that
+cannot be told, a peak is known only when it is a new one.
 """
 
 from __future__ import annotations
 
 import contextvars
+import os
+import resource
 import signal
+import sys
 import threading
+from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 from time import monotonic_ns
 from types import FrameType
-from typing import Any
 
 from holdfast.core.outcome import Why
+from holdfast.runtime.application import Application
 from holdfast.runtime.child import stack_trace, task_run
+from holdfast.runtime.child.child import Child
 from holdfast.runtime.child.context import EndRun, TaskContext
 from holdfast.runtime.child.process_state import ProcessState
-from holdfast.runtime.child.seat import Seat
+from holdfast.runtime.child.stdio import StandardStreams
 from holdfast.runtime.child.task_run import TaskRun
-from holdfast.runtime.child.usage import SHORT_NS, Meter
 from holdfast.runtime.wire.messages import (
     EXIT_ENDED,
     EXIT_LEFT,
-    Answer,
-    Cancel,
     Done,
+    Fork,
     Job,
-    Leave,
-    Rang,
-    Run,
     RunReport,
-    Stack,
-    Stacked,
     Tell,
     Where,
-    Withdraw,
-    Withdrawn,
 )
 
-HOSTAGE_NS = 2_000_000
+MOST_DELAY_NS = 2_000_000
 """How long a finished task may wait for the next ones to finish."""
+SHORT_NS = 200_000
+_GROWTH_KB = 1024
+_SCALE = 1024 if sys.platform == "darwin" else 1
 
 task_run.hide(__file__)
 
 
-class ProcessChild:
-    """The main thread runs `run`; the link's thread calls `_heard`."""
+class ProcessChild(Child):
+    """The main thread runs `run`."""
 
-    def __init__(self, seat: Seat) -> None:
-        self._seat = seat
+    def __init__(
+        self,
+        fork: Fork,
+        descriptors: Sequence[int],
+        application: Application,
+        streams: StandardStreams,
+    ) -> None:
+        super().__init__(fork, descriptors, application, streams)
         self._inbox: SimpleQueue[list[Job] | Tell | None] = SimpleQueue()
-        self._pending: dict[int, Job] = {}
         self._context: TaskContext | None = None
         self._stopped = 0
         """The last task that was asked to stop by itself."""
@@ -69,7 +76,6 @@ class ProcessChild:
         self._oldest_ns = 0
         self._slot = 0
         """Whose code may be ended: not 0 exactly while it runs."""
-        self._ended_slot = 0
         self._was_at: str | None = None
         """Where the code was that is being ended, if that is for a time limit."""
         self._doomed: tuple[int, Why] = (0, "cancel")
@@ -83,8 +89,8 @@ class ProcessChild:
     def run(self) -> int:
         """Run jobs until asked to leave, or until one had to be ended."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
-        self._seat.link.hear(self._heard)
-        self._seat.greet()
+        self.link.listen(self.hear)
+        self.greet()
         self._state = ProcessState()
         inbox = self._inbox
         while True:
@@ -98,50 +104,55 @@ class ProcessChild:
                 return EXIT_LEFT
             if isinstance(work, Tell):
                 self._flush()
-                self._seat.tell(work)
+                self.tell(work)
                 continue
             for job in work:
-                if self._pending.pop(job.slot, None) is not None:
+                if self.pending.pop(job.slot, None) is not None:
                     self._do(job)
-                    if self._ended_slot:
+                    if self.ended_slot:
                         self._flush()
                         return EXIT_ENDED
                     if self._is_spoiled:
-                        self._withdraw(list(self._pending))
+                        self.withdraw(list(self.pending))
                         self._flush()
                         return EXIT_LEFT
 
     def _do(self, job: Job) -> None:
-        seat, slot = self._seat, job.slot
-        plan = seat.plan(job)
+        slot = job.slot
+        plan = self.plan(job)
         if plan is None:
-            seat.put_off(job)
+            self.put_off(job)
             return
         begun_ns = monotonic_ns()
-        if self._reports and (plan.mean_ns > HOSTAGE_NS or begun_ns - self._oldest_ns > HOSTAGE_NS):
+        if self._reports and (
+            plan.mean_ns > MOST_DELAY_NS or begun_ns - self._oldest_ns > MOST_DELAY_NS
+        ):
             self._flush()
             begun_ns = monotonic_ns()
-        seat.streams.flush()
+        streams = self.streams
+        if streams.out.held or streams.err.held:
+            streams.flush()
         speaker = slot if plan.is_captured else 0
         if speaker or self._marked:
-            seat.mark(speaker)
+            self.mark(speaker)
             self._marked = speaker
-        seat.page.begin(0, slot, begun_ns)
-        context = self._context = TaskContext(seat, plan.definition, job, begun_ns)
+        self.page.begin(0, slot, begun_ns)
+        context = self._context = TaskContext(self, plan.definition, job, begun_ns)
         if self._stopped == slot:
             context.stop()
         run = TaskRun(plan, job, context)
         self._run_code(run)
         run_ns = monotonic_ns() - begun_ns
-        if seat.link.severed:
+        if self.link.severed:
             # The task is not its own.
-            seat.vanish()
+            self.vanish()
         if not self._state.restore():
             self._is_spoiled = True
         if run_ns > SHORT_NS:
             self._state.tidy()
         self._context = None
-        seat.notes.settle(slot)
+        if self.notes.slots:
+            self.notes.settle(slot)
         plan.learn(run_ns)
         if not self._reports:
             self._oldest_ns = begun_ns + run_ns
@@ -154,90 +165,130 @@ class ProcessChild:
             self._slot = slot
             if self._doomed[0] == slot:
                 self._end_code(*self._doomed)
-            inside.run(run.perform, self._seat.call_hooks)
+            inside.run(run.perform, self.call_hooks)
             self._slot = 0
         except EndRun as signalled:
             self._slot = 0
             run.ended(signalled.why, self._was_at)
             if self._was_at is not None:
-                self._seat.link.send(Where(slot, self._was_at))
-            inside.run(run.after, self._seat.call_hooks)
+                self.link.send(Where(slot, self._was_at))
+            inside.run(run.after, self.call_hooks)
         except BaseException as error:  # noqa: BLE001 - from a tracer that the code left, say
             self._slot = 0
             run.raised(error)
 
     def _flush(self) -> None:
-        seat = self._seat
-        seat.streams.flush()
+        self.streams.flush()
         if not self._reports:
             return
         reports, self._reports = self._reports, []
-        seat.mend()
+        self.mend()
         self._state.tidy()
-        seat.link.send(Done(reports))
+        self.link.send(Done(reports))
         # Not before: the last task has begun, as far as anybody knows, until its end is told.
-        seat.page.end(0)
+        self.page.end(0)
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
-        doomed, why = self._seat.page.doomed()
+        doomed, why = self.page.doomed()
         if doomed != self._slot:
             self._doomed = doomed, why
-        elif doomed and doomed != self._ended_slot:
+        elif doomed and doomed != self.ended_slot:
             if why in stack_trace.TIME_LIMITS:
                 self._was_at = stack_trace.of_frame(frame)
             self._end_code(doomed, why)
 
     def _end_code(self, slot: int, why: Why) -> None:
-        self._ended_slot = slot
+        self.ended_slot = slot
         if self._context is not None:
             self._context.stop()
-        if self._seat.link.busy:
-            self._seat.link.postponed = EndRun(why)
+        if self.link.busy:
+            self.link.postponed = EndRun(why)
             return
         raise EndRun(why)
 
-    # The link's thread.
+    def take(self, jobs: list[Job]) -> None:
+        self._inbox.put(jobs)
 
-    def _heard(self, message: Any) -> None:
-        match message:
-            case Run(jobs):
-                for job in jobs:
-                    self._pending[job.slot] = job
-                self._inbox.put(jobs)
-            case Withdraw(slots):
-                self._withdraw(slots)
-            case Cancel(slot, why):
-                where = self._stack(slot) if why in stack_trace.TIME_LIMITS else ""
-                # In case that its code is out of reach of signals, and must be killed. If the
-                # signal was quicker, it has seen better where the code was.
-                if where and self._ended_slot != slot:
-                    self._seat.link.send(Where(slot, where))
-                self._stop(slot)
-            case Stack(ticket, slot):
-                self._seat.link.send(Stacked(ticket, self._stack(slot)))
-            case Answer() | Rang():
-                self._seat.heard(message)
-            case Tell():
-                self._inbox.put(message)
-            case Leave():
-                self._withdraw(list(self._pending))
-                self._inbox.put(None)
+    def take_hooks(self, message: Tell) -> None:
+        self._inbox.put(message)
 
-    def _stop(self, slot: int) -> None:
-        # Noted first: a context that is made at this moment looks here.
+    def leave(self) -> None:
+        self._inbox.put(None)
+
+    def end(self, slot: int, why: Why, where: str) -> None:
+        # The code itself is ended by a signal. Noted first: a context that is made at this moment
+        # looks here.
         self._stopped = slot
         context = self._context
         if context is not None and context.slot == slot:
             context.stop()
-        elif slot in self._pending:
-            self._withdraw([slot])
+        elif slot in self.pending:
+            self.withdraw([slot])
 
-    def _withdraw(self, slots: list[int]) -> None:
-        taken = [slot for slot in slots if self._pending.pop(slot, None) is not None]
-        self._seat.link.send(Withdrawn(taken))
-
-    def _stack(self, slot: int) -> str:
+    def stack(self, slot: int) -> str:
         context = self._context
         if context is None or context.slot != slot:
             return ""
         return stack_trace.of_thread(self._main)
+
+
+class Meter:
+    """Measures run after run."""
+
+    def __init__(self) -> None:
+        self._forgets = True
+        self._children_kb = 0
+        self._cpu_us = 0.0
+        self._peak_kb: int | None = None
+        self._floor_kb = 0
+        self._start()
+
+    def measure(self, run_ns: int) -> tuple[int, int | None]:
+        """Processor time (µs) and peak memory (KiB) of the run that has just ended."""
+        if run_ns < SHORT_NS:
+            self._cpu_us += run_ns / 1000
+            return run_ns // 1000, self._peak_kb
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_us = _cpu_us(own) + _cpu_us(children)
+        spent, self._cpu_us = max(0.0, cpu_us - self._cpu_us), cpu_us
+        peak = own.ru_maxrss // _SCALE
+        grown = peak > self._floor_kb
+        if children.ru_maxrss > self._children_kb:
+            # A subprocess of this run was larger than any before it.
+            self._children_kb = children.ru_maxrss
+            peak, grown = max(peak, children.ru_maxrss // _SCALE), True
+        if peak > self._floor_kb + _GROWTH_KB:
+            self._reset()
+        return round(spent), peak if grown or self._forgets else None
+
+    def _start(self) -> None:
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self._cpu_us = _cpu_us(own) + _cpu_us(children)
+        self._children_kb = children.ru_maxrss
+        self._reset()
+
+    def _reset(self) -> None:
+        self._forgets = self._forgets and _forget_peak()
+        self._floor_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // _SCALE
+        self._peak_kb = self._floor_kb if self._forgets else None
+
+
+def _forget_peak() -> bool:
+    # Opened each time: a descriptor that is kept may be closed by the code, and be another's.
+    try:
+        descriptor = os.open("/proc/self/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        os.write(descriptor, b"5")
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _cpu_us(usage: resource.struct_rusage) -> float:
+    return (usage.ru_utime + usage.ru_stime) * 1e6

@@ -19,8 +19,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from holdfast.runtime.child.supervisor_link import identity
-
 _OFTEN_SET: Final = tuple(
     int(number)
     for number in (
@@ -162,6 +160,15 @@ class ProcessState:
             return False
         # Renamed, it is still the same.
         return identity(".") == self._identity
+
+
+def identity(descriptor: int | str) -> tuple[int, int] | None:
+    """What stands behind a descriptor, or a path; None if nothing does."""
+    try:
+        found = os.stat(descriptor)  # noqa: PTH116 - nearly always a number
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _put_back(numbers: tuple[int, ...], handlers: list[object]) -> None:

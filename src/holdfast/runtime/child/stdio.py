@@ -3,7 +3,7 @@
 Owns the two stream objects. They are put in place before the application is imported, so
 that a logging handler made at import writes to them too. By themselves they write whole
 lines to their descriptor. In a child that runs several tasks at a time they ask first whose
-code is speaking (`route`), and that task's output goes to the supervisor as such.
+code is speaking (`route`), and that task's output goes to the supervisor as such (`TaskOutput`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from holdfast.core.identity import running
+from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.wire.messages import Message, Said
+
 _LINE_BUFFERED = 1
 _HOLD = 8192
 """Longest piece without a line's end that is kept back."""
+_PIECE = 256 * 1024
 
 
 class OutputSink(Protocol):
@@ -33,7 +38,8 @@ class StandardStream(io.BufferedIOBase):
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._held = bytearray()
+        self.held = bytearray()
+        """What is not written yet; nearly always nothing is."""
         self._lock = threading.RLock()
         self.route: Callable[[], OutputSink | None] | None = None
 
@@ -61,17 +67,17 @@ class StandardStream(io.BufferedIOBase):
             output_sink.say(piece)
             return len(piece)
         with self._lock:
-            self._held += piece
-            if b"\n" in piece or len(self._held) > _HOLD:
+            self.held += piece
+            if b"\n" in piece or len(self.held) > _HOLD:
                 self.flush()
         return len(piece)
 
     def flush(self) -> None:
-        if not self._held:
+        if not self.held:
             return
         with self._lock:
-            held = bytes(self._held)
-            self._held.clear()
+            held = bytes(self.held)
+            self.held.clear()
             while held:
                 try:
                     held = held[os.write(self._descriptor, held) :]
@@ -82,7 +88,7 @@ class StandardStream(io.BufferedIOBase):
     def after_fork(self) -> None:
         """Another thread may have been speaking when this process was forked."""
         self._lock = threading.RLock()
-        self._held.clear()
+        self.held.clear()
 
 
 class StandardStreams:
@@ -96,7 +102,7 @@ class StandardStreams:
         os.register_at_fork(after_in_child=self._after_fork)
 
     def flush(self) -> None:
-        """Write what is held back; nearly always nothing is."""
+        """Write what is held back."""
         self.out.flush()
         self.err.flush()
 
@@ -107,6 +113,40 @@ class StandardStreams:
     def _after_fork(self) -> None:
         self.out.after_fork()
         self.err.after_fork()
+
+
+class TaskOutput:
+    """What one run says. Any thread that has its context may say something."""
+
+    def __init__(self, send: Callable[[Message], object], slot: int) -> None:
+        self._send_message = send
+        self._slot = slot
+        self._held = bytearray()
+        self._lock = threading.Lock()
+
+    def say(self, data: bytes) -> None:
+        with self._lock:
+            self._held += data
+            if b"\n" in data or len(self._held) > _HOLD:
+                self._send()
+
+    def settle(self) -> None:
+        """The run has ended: send what is left."""
+        with self._lock:
+            if self._held:
+                self._send()
+
+    def _send(self) -> None:
+        held = bytes(self._held)
+        self._held.clear()
+        for start in range(0, len(held), _PIECE):
+            self._send_message(Said(self._slot, held[start : start + _PIECE]))
+
+
+def current_sink() -> OutputSink | None:
+    """Where the words of the running code go; None: to the process's own output."""
+    context = running.get()
+    return context.output_sink if isinstance(context, TaskContext) else None
 
 
 def _text(stream: StandardStream) -> io.TextIOWrapper:

@@ -13,8 +13,10 @@ It runs no task. It reaps children, kills what is left of a dead child's process
 dies with the supervisor, taking every child along: by the kernel's signal, and by the end of
 the socket. If it dies alone, its children go on, and the supervisor makes another.
 
-User code may replace what the standard library offers (gevent's `monkey.patch_all`), so what the
-template calls after the import is taken from `unpatched`.
+User code may replace what the standard library offers. A child that is forked by gevent's `os.fork`
+(after its `monkey.patch_all()`) is also reaped by gevent, behind our back; and its `poll` would run
+its event loop, and whatever the application has put there, inside the template. So what is called
+of the operating system is taken from before the application is imported.
 """
 
 from __future__ import annotations
@@ -39,7 +41,13 @@ import msgspec
 
 from holdfast.runtime import orphan_guard, process_role
 from holdfast.runtime.application import Application, manifest
-from holdfast.runtime.child import exit_functions, ignored_signals, unpatched
+from holdfast.runtime.child.child_main import (
+    SIGNALS,
+    ignore_signals,
+    ignored,
+    live,
+    run_exit_functions,
+)
 from holdfast.runtime.child.load_app import Unloadable, load
 from holdfast.runtime.child.stdio import StandardStreams
 from holdfast.runtime.wire.framing import Reader, send
@@ -55,12 +63,19 @@ from holdfast.runtime.wire.messages import (
     ToTemplate,
 )
 
+_fork = os.fork
+_posix_spawn = os.posix_spawn
+_wait4 = os.wait4
+_waitid = getattr(os, "waitid", None)
+_poll = select.poll
+_signal = signal.signal
+
 _CHUNK = 64 * 1024
 _MOST_DESCRIPTORS = 64
 _FIRST_INHERITED = 3
 _HIGH = 10
 _LAST_PATIENCE = 2.0
-_HELD_BACK = (*ignored_signals.ALL, signal.SIGCHLD)
+_HELD_BACK = (*SIGNALS, signal.SIGCHLD)
 
 
 class Template:
@@ -112,9 +127,9 @@ class Template:
         self._end()
 
     def _settle_signals(self) -> None:
-        ignored_signals.settle(unpatched.signal)
-        unpatched.signal(signal.SIGCHLD, ignored_signals.ignored)
-        unpatched.signal(signal.SIGTERM, self._on_sigterm)
+        ignore_signals(_signal)
+        _signal(signal.SIGCHLD, ignored)
+        _signal(signal.SIGTERM, self._on_sigterm)
         signal.set_wakeup_fd(self._rope, warn_on_full_buffer=False)
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
@@ -124,7 +139,7 @@ class Template:
             self._end()
 
     def _serve(self, application: Application) -> None:
-        poll = unpatched.poll()
+        poll = _poll()
         poll.register(self._sock, select.POLLIN)
         poll.register(self._bell, select.POLLIN)
         while True:
@@ -153,7 +168,7 @@ class Template:
         match message:
             case Fork(number):
                 given = [self._descriptors.popleft() for _ in range(message.descriptors)]
-                self._bear(message, given, application)
+                self._make_child(message, given, application)
                 for descriptor in given:
                     os.close(descriptor)
             case Forget(number):
@@ -161,7 +176,7 @@ class Template:
                     if other == number:
                         orphan_guard.kill_child(pid)
 
-    def _bear(self, fork: Fork, descriptors: Sequence[int], application: Application) -> None:
+    def _make_child(self, fork: Fork, descriptors: Sequence[int], application: Application) -> None:
         try:
             pid = self._make(fork, descriptors, application)
         except OSError as error:
@@ -178,20 +193,20 @@ class Template:
             return self._spawn(fork, descriptors)
         signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
         try:
-            pid = unpatched.fork()
+            pid = _fork()
         except OSError:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
             raise
         if pid == 0:
-            from holdfast.runtime.child import seat
-
             self._sock.close()
             os.close(self._bell)
             os.close(self._rope)
             orphan_guard.hang_on(self._lifeline)
             os.close(self._lifeline)
-            unpatched.after_fork()
-            seat.live(fork, descriptors, application, self._streams)
+            if "gevent.hub" in sys.modules:
+                # What gevent's own `fork` would have done.
+                sys.modules["gevent.hub"].reinit()
+            live(fork, descriptors, application, self._streams)
         try:
             # The child does the same; whoever comes first, it is done before we go on.
             os.setpgid(pid, pid)
@@ -208,13 +223,13 @@ class Template:
         given = (*descriptors, self._lifeline)
         high = [fcntl.fcntl(d, fcntl.F_DUPFD_CLOEXEC, _HIGH) for d in given]
         try:
-            return unpatched.posix_spawn(
+            return _posix_spawn(
                 sys.executable,
                 [
                     sys.executable,
                     *_args_from_interpreter_flags(),
                     "-m",
-                    "holdfast.runtime.child.spawned_main",
+                    "holdfast.runtime.child.child_main",
                     self._target,
                     self._place,
                     self._path,
@@ -235,7 +250,7 @@ class Template:
 
     def _reap(self) -> None:
         for pid, number in list(self._children.items()):
-            ended = _bury(pid)
+            ended = _reap_one(pid)
             if ended is None:
                 continue
             status, usage = ended
@@ -264,7 +279,7 @@ class Template:
         self._streams.flush()
         self._await_children(monotonic() + _LAST_PATIENCE)
         if self._is_loaded:
-            exit_functions.run(_LAST_PATIENCE, status)
+            run_exit_functions(_LAST_PATIENCE, status)
             self._streams.flush()
         os._exit(status)
 
@@ -273,11 +288,11 @@ class Template:
 
         Not for ever: the kernel does not end a process that is stuck in a call of its own.
         """
-        poll = unpatched.poll()
+        poll = _poll()
         poll.register(self._bell, select.POLLIN)
         while True:
             _drain(self._bell)
-            self._children = {pid: n for pid, n in self._children.items() if _bury(pid) is None}
+            self._children = {pid: n for pid, n in self._children.items() if _reap_one(pid) is None}
             left = deadline - monotonic()
             if not self._children or left <= 0:
                 return
@@ -302,16 +317,16 @@ def _get_ready(kinds: Iterable[Kind]) -> None:
         import_module(f"holdfast.runtime.child.{kind}_child")
 
 
-def _bury(pid: int) -> tuple[int, resource.struct_rusage] | None:
+def _reap_one(pid: int) -> tuple[int, resource.struct_rusage] | None:
     """Reap a child if it is dead, and kill what is left of its group; None if it lives."""
-    if unpatched.waitid is not None:
-        if unpatched.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+    if _waitid is not None:
+        if _waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return None
         # Before its number is free for others.
         orphan_guard.kill_group(pid)
-        _, status, usage = unpatched.wait4(pid, 0)
+        _, status, usage = _wait4(pid, 0)
         return status, usage
-    ended, status, usage = unpatched.wait4(pid, os.WNOHANG)
+    ended, status, usage = _wait4(pid, os.WNOHANG)
     if not ended:
         return None
     orphan_guard.kill_group(pid)

@@ -10,59 +10,44 @@ from __future__ import annotations
 import contextvars
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Sequence
 from queue import SimpleQueue
 from time import monotonic_ns
-from typing import Any, TypeAlias
 
 from holdfast.core.outcome import Why
+from holdfast.runtime.application import Application
 from holdfast.runtime.child import stack_trace, task_run
+from holdfast.runtime.child.child import Child
 from holdfast.runtime.child.context import EndRun, TaskContext
 from holdfast.runtime.child.process_state import ProcessState
-from holdfast.runtime.child.seat import Seat
-from holdfast.runtime.child.task_output import TaskOutput, current_sink
+from holdfast.runtime.child.stdio import StandardStreams, TaskOutput, current_sink
 from holdfast.runtime.child.task_run import TaskRun
-from holdfast.runtime.wire.messages import (
-    EXIT_LEFT,
-    Answer,
-    Cancel,
-    Done,
-    Job,
-    Leave,
-    Rang,
-    Run,
-    Stack,
-    Stacked,
-    Tell,
-    Where,
-    Withdraw,
-    Withdrawn,
-)
-
-Work: TypeAlias = "Job | Tell | None"
+from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Fork, Job, Tell
 
 task_run.hide(__file__)
 
 
-class ThreadChild:
-    """Lanes take work from one queue; the link's thread calls `_heard`."""
+class ThreadChild(Child):
+    """Lanes take work from one queue."""
 
-    def __init__(self, seat: Seat) -> None:
-        self._seat = seat
-        self._inbox: SimpleQueue[Work] = SimpleQueue()
-        self._pending: dict[int, Job] = {}
+    def __init__(
+        self,
+        fork: Fork,
+        descriptors: Sequence[int],
+        application: Application,
+        streams: StandardStreams,
+    ) -> None:
+        super().__init__(fork, descriptors, application, streams)
+        self.inbox: SimpleQueue[Job | Tell | None] = SimpleQueue()
         self._left = threading.Event()
         self._state: ProcessState
-        self._lanes = [
-            _Lane(seat, number, self._inbox, self._pending, self._settled)
-            for number in range(seat.fork.lanes)
-        ]
+        self._lanes = [_Lane(self, number) for number in range(fork.lanes)]
 
     def run(self) -> int:
         """Run jobs until asked to leave."""
-        self._seat.streams.route(current_sink)
-        self._seat.link.hear(self._heard)
-        self._seat.greet()
+        self.streams.route(current_sink)
+        self.link.listen(self.hear)
+        self.greet()
         self._state = ProcessState()
         for lane in self._lanes:
             lane.thread.start()
@@ -71,44 +56,30 @@ class ThreadChild:
             lane.thread.join()
         return EXIT_LEFT
 
-    def _settled(self) -> None:
+    def settled(self) -> None:
         """A task has ended in a lane: if none is left, put back what they share."""
         if not any(lane.is_busy for lane in self._lanes):
             self._state.restore_streams()
 
-    def _heard(self, message: Any) -> None:
-        match message:
-            case Run(jobs):
-                for job in jobs:
-                    self._pending[job.slot] = job
-                    self._inbox.put(job)
-            case Withdraw(slots):
-                self._withdraw(slots)
-            case Cancel(slot, why):
-                if slot in self._pending:
-                    self._withdraw([slot])
-                where = self._stack(slot) if why in stack_trace.TIME_LIMITS else ""
-                if where:
-                    self._seat.link.send(Where(slot, where))
-                for lane in self._lanes:
-                    lane.end(slot, why, where)
-            case Stack(ticket, slot):
-                self._seat.link.send(Stacked(ticket, self._stack(slot)))
-            case Answer() | Rang():
-                self._seat.heard(message)
-            case Tell():
-                self._inbox.put(message)
-            case Leave():
-                self._withdraw(list(self._pending))
-                for _ in self._lanes:
-                    self._inbox.put(None)
-                self._left.set()
+    def take(self, jobs: list[Job]) -> None:
+        for job in jobs:
+            self.inbox.put(job)
 
-    def _withdraw(self, slots: list[int]) -> None:
-        taken = [slot for slot in slots if self._pending.pop(slot, None) is not None]
-        self._seat.link.send(Withdrawn(taken))
+    def take_hooks(self, message: Tell) -> None:
+        self.inbox.put(message)
 
-    def _stack(self, slot: int) -> str:
+    def leave(self) -> None:
+        for _ in self._lanes:
+            self.inbox.put(None)
+        self._left.set()
+
+    def end(self, slot: int, why: Why, where: str) -> None:
+        if slot in self.pending:
+            self.withdraw([slot])
+        for lane in self._lanes:
+            lane.end(slot, why, where)
+
+    def stack(self, slot: int) -> str:
         for lane in self._lanes:
             if lane.slot == slot and lane.thread.ident is not None:
                 return stack_trace.of_thread(lane.thread.ident)
@@ -118,19 +89,9 @@ class ThreadChild:
 class _Lane:
     """One thread that runs one task at a time."""
 
-    def __init__(
-        self,
-        seat: Seat,
-        number: int,
-        inbox: SimpleQueue[Work],
-        pending: dict[int, Job],
-        settled: Callable[[], None],
-    ) -> None:
-        self._seat = seat
+    def __init__(self, child: ThreadChild, number: int) -> None:
+        self._child = child
         self._number = number
-        self._inbox = inbox
-        self._pending = pending
-        self._settled = settled
         self._lock = threading.Lock()
         self._context: TaskContext | None = None
         self._why: Why | None = None
@@ -160,48 +121,48 @@ class _Lane:
 
     def _run(self) -> None:
         while True:
-            work = self._inbox.get()
+            work = self._child.inbox.get()
             if work is None:
                 return
             if isinstance(work, Tell):
-                self._seat.tell(work)
+                self._child.tell(work)
                 continue
             with self._lock:
                 self._taken, self._why = work.slot, None
-            if self._pending.pop(work.slot, None) is not None:
+            if self._child.pending.pop(work.slot, None) is not None:
                 self._do(work)
             self._taken = 0
-            self._settled()
+            self._child.settled()
 
     def _do(self, job: Job) -> None:
-        seat, slot = self._seat, job.slot
-        plan = seat.plan(job)
+        child, slot = self._child, job.slot
+        plan = child.plan(job)
         if plan is None:
-            seat.put_off(job)
+            child.put_off(job)
             return
         begun_ns = monotonic_ns()
-        seat.page.begin(self._number, slot, begun_ns)
-        context = TaskContext(seat, plan.definition, job, begun_ns)
-        output_sink = TaskOutput(seat.link, slot) if plan.is_captured else None
+        child.page.begin(self._number, slot, begun_ns)
+        context = TaskContext(child, plan.definition, job, begun_ns)
+        output_sink = TaskOutput(child.link.send, slot) if plan.is_captured else None
         context.output_sink = output_sink
         run = TaskRun(plan, job, context)
         self._run_code(run)
-        if seat.link.severed:
+        if child.link.severed:
             # The task is not its own.
-            seat.vanish()
+            child.vanish()
         run_ns = monotonic_ns() - begun_ns
-        seat.notes.settle(slot)
+        child.notes.settle(slot)
         if output_sink is not None:
             output_sink.settle()
-        seat.link.send(Done([run.report(run_ns)]))
-        seat.page.end(self._number)
+        child.link.send(Done([run.report(run_ns)]))
+        child.page.end(self._number)
 
     def _run_code(self, run: TaskRun) -> None:
         inside = contextvars.copy_context()
         is_ended = True
         try:
             if self._open(run.context):
-                inside.run(run.perform, self._seat.call_hooks)
+                inside.run(run.perform, self._child.call_hooks)
                 is_ended = False
             self._shut()
         except EndRun:
@@ -212,7 +173,7 @@ class _Lane:
             run.raised(error)
         if is_ended:
             run.ended(self._why or "cancel", self._was_at)
-            inside.run(run.after, self._seat.call_hooks)
+            inside.run(run.after, self._child.call_hooks)
 
     def _open(self, context: TaskContext) -> bool:
         """From here on the code may be ended; False if it was to end before it began."""
