@@ -255,7 +255,7 @@ def test_what_has_not_begun_can_be_withdrawn(kid: Kid) -> None:
     assert found[waiting[1].slot].result == "3"
 
 
-def test_a_finished_task_is_no_hostage_of_the_next(kid: Kid) -> None:
+def test_a_finished_task_does_not_wait_for_the_next(kid: Kid) -> None:
     first, second = job("add", 1), job("wait_for_cancel")
     kid.say(wire.Run([first, second]))
     assert set(kid.outcomes(1, seconds=5)) == {first.slot}
