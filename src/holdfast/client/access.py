@@ -35,7 +35,7 @@ from holdfast.store.settings import SqliteDriver, StoreSettings
 
 if TYPE_CHECKING:
     # Most programs never bring a connection of their own.
-    from holdfast.store.callers.adoption import AdoptedConnection
+    from holdfast.store.callers.home import AdoptedConnection
 
 __all__ = ["Access", "Again", "Using"]
 
@@ -114,10 +114,14 @@ class Access:
 
     def using(self, connection: Any) -> Using:
         """Bind a caller's connection to the current context."""
+        self.check_open()
+        return Using(self, self.adopt(connection))
+
+    def adopt(self, connection: Any) -> AdoptedConnection:
+        """Make ready to run operations on a caller's connection; runs nothing on it."""
         from holdfast.store.callers import adoption
 
-        self.check_open()
-        return Using(self, adoption.adopt(connection, self))
+        return adoption.adopt(connection, self)
 
     def settings_beside(self, library: SqliteDriver | None) -> StoreSettings:
         """Our settings; if we have not chosen a SQLite library yet, it is the caller's."""

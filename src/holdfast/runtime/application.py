@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from holdfast.core.hooks import OF_WORKER, AppHooks
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.runtime.wire.messages import KnownTask, Manifest
-from holdfast.store.callers.adoption import Home
+from holdfast.store.callers.home import Home
 from holdfast.store.protocol import Store
 from holdfast.store.settings import StoreSettings
 

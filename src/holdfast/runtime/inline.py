@@ -29,7 +29,7 @@ from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.task_run import Plan, TaskRun
 from holdfast.runtime.supervisor.state.assignment import job_of
 from holdfast.runtime.wire.messages import Note
-from holdfast.store.callers.adoption import Home
+from holdfast.store.callers.home import Home
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import claims, evidence, finish, leases, timing
 from holdfast.store.verbs.claims import Begin

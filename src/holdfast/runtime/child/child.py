@@ -63,7 +63,7 @@ from holdfast.runtime.wire.messages import (
     Withdrawn,
 )
 from holdfast.runtime.wire.shared_page import SharedPage
-from holdfast.store.callers.adoption import Home
+from holdfast.store.callers.home import Home
 
 Calls: TypeAlias = tuple[Sequence[Hook], TaskEvent | WorkerEvent]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.core.records import Landing
     from holdfast.runtime.child.checkpoint import Checkpoints
     from holdfast.runtime.child.stdio import OutputSink
-    from holdfast.store.callers.adoption import Home
+    from holdfast.store.callers.home import Home
     from holdfast.store.op import Key, Op
     from holdfast.store.protocol import Store
 
@@ -262,17 +262,13 @@ class TaskContext:
         The task's effects and its end commit together, or not at all. You commit; then return
         from the task. Whatever the function returns after that is ignored.
         """
-        from holdfast.store.callers import adoption
-
         op = self._completion(value)
-        self._note_landing(adoption.adopt(connection, self._host.home).run(op))
+        self._note_landing(self._host.home.adopt(connection).run(op))
 
     async def acomplete_in(self, connection: Any, value: Any = None) -> None:
         """The same on an async connection."""
-        from holdfast.store.callers import adoption
-
         op = self._completion(value)
-        self._note_landing(await adoption.adopt(connection, self._host.home).arun(op))
+        self._note_landing(await self._host.home.adopt(connection).arun(op))
 
     def _points(self) -> Checkpoints:
         if self._checkpoints is None:

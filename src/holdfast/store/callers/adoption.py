@@ -15,24 +15,21 @@ so the caller's search_path, which may change with every transaction, does not m
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from holdfast.core.errors import ConfigError, SchemaMismatch, StoreError
+from holdfast.store.callers.home import AdoptedConnection, Home, Raw
 from holdfast.store.callers.unwrap import AsyncSource, Kind, Source, kind_of, refusal, source_of
 from holdfast.store.op import Op, Row, Statement, Steps, reads
-from holdfast.store.protocol import Store
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
 
 if TYPE_CHECKING:
     from holdfast.store.postgres.binding import Binder
 
-__all__ = ["AdoptedConnection", "Home", "adopt", "whereabouts"]
+__all__ = ["adopt", "whereabouts"]
 
 T = TypeVar("T")
 
-Raw: TypeAlias = Any
-"""A driver's connection; which one is only known at run time."""
 Run: TypeAlias = Callable[[Op[Any]], Any]
 
 _ENGINES: dict[Kind, Engine] = {
@@ -41,34 +38,6 @@ _ENGINES: dict[Kind, Engine] = {
     "psycopg": "postgresql",
     "psycopg async": "postgresql",
 }
-
-
-class Home(Protocol):
-    """The app's own store, as far as a caller's connection needs to know it."""
-
-    acquainted: WeakKeyDictionary[Raw, str]
-    """Connections that were found to lead to this store, and the schema of its tables."""
-
-    def settings_beside(self, library: SqliteDriver | None) -> StoreSettings:
-        """The settings, once it is known which SQLite library the caller uses."""
-        ...
-
-    @property
-    def has_store(self) -> bool:
-        """Whether the store has been opened, and so its schema found usable."""
-        ...
-
-    def store(self) -> Store:
-        """The store, opened if it was not."""
-        ...
-
-
-class AdoptedConnection(Protocol):
-    """A caller's connection; each use finds out anew what is behind it."""
-
-    def run(self, op: Op[T]) -> T: ...
-
-    async def arun(self, op: Op[T]) -> T: ...
 
 
 @reads
