@@ -70,7 +70,8 @@ class CallersConnection:
             raise ConfigError(f"{type(connection).__name__} is not a connection to SQLite")
         self._timeout = settings.lock_timeout
         self._raw: Any = connection
-        self._connection = _adopt(connection, name)
+        driver = load(name)
+        self._connection = driver.adopt(connection)
         self._path = _path_of(self._connection, settings)
         connect_hook.install()
         one_library.note(self._path, name)
@@ -78,7 +79,7 @@ class CallersConnection:
         self._clock = Clock(settings.clock)
         self._turns = turnstile.of(self._path)
         self._doorbell = doorbell.of(self._path)
-        if is_vulnerable(load(name).version):
+        if is_vulnerable(driver.version):
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {autocheckpoint.RARELY}")
 
     def run(self, op: Op[T]) -> T:
@@ -177,16 +178,6 @@ def library_of(connection: object) -> SqliteDriver | None:
         if module is not None and isinstance(connection, module.Connection):
             return name
     return None
-
-
-def _adopt(connection: Any, name: SqliteDriver) -> Connection:
-    if name == "sqlite3":
-        from holdfast.store.sqlite.drivers import sqlite3_driver
-
-        return sqlite3_driver.adopt(connection)
-    from holdfast.store.sqlite.drivers import apsw_driver
-
-    return apsw_driver.adopt(connection)
 
 
 def _path_of(connection: Connection, settings: StoreSettings) -> str:

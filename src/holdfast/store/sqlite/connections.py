@@ -27,9 +27,8 @@ from holdfast.store import fork
 from holdfast.store.settings import SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file, faults
 from holdfast.store.sqlite.drivers import connect_hook, one_library
-from holdfast.store.sqlite.drivers.abandoned import abandon
 from holdfast.store.sqlite.drivers.descriptors import Identity, identity
-from holdfast.store.sqlite.drivers.driver import Connection, Driver, is_vulnerable, load
+from holdfast.store.sqlite.drivers.driver import Connection, Driver, abandon, is_vulnerable, load
 
 _LOOK_SECONDS = 0.5
 _SURE_SECONDS = 0.005

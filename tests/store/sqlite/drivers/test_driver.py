@@ -104,7 +104,7 @@ def test_a_statement_can_be_interrupted_from_another_thread(connection: Connecti
 
     def interrupt() -> None:
         while not ended.wait(0.01):
-            connection.interrupt()
+            connection._raw.interrupt()
 
     thread = threading.Thread(target=interrupt)
     thread.start()

@@ -20,9 +20,9 @@ from holdfast.store.callers.sqlite_connection import run_on
 from holdfast.store.op import Channel
 from holdfast.store.sqlite import connections
 from holdfast.store.sqlite.drivers import (
-    abandoned,
     connect_hook,
     descriptors,
+    driver,
     neighbours,
     one_library,
 )
@@ -364,7 +364,7 @@ def test_attach_is_noticed_late_and_cured(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(connections, "_LOOK_SECONDS", 0.0)
-    left = abandoned.count()
+    left = len(driver.abandoned)
     store.run(verbs.put("ours"))
     with closing(sqlite3.connect(":memory:")) as theirs:
         theirs.execute("ATTACH ? AS tasks", (store.path,))
@@ -372,7 +372,7 @@ def test_attach_is_noticed_late_and_cured(
 
         assert library(store) == "sqlite3"
         # Closing them would have dropped the locks of the connection above.
-        assert abandoned.count() > left
+        assert len(driver.abandoned) > left
         assert "ATTACH" in caplog.text
         theirs.execute("INSERT INTO notes (body) VALUES ('theirs')")
         theirs.commit()

@@ -1,8 +1,9 @@
-"""The seam over the two SQLite libraries: apsw and the standard `sqlite3`.
+"""One connection, of either SQLite library: apsw or the standard `sqlite3`.
 
-Owns what the engine asks of a connection, and the choice of the library. Never
-decides when a transaction begins: that is the store's. Each implementation turns
-its library's exceptions into the error tree (`fault.translate`), so none escapes.
+Owns what the engine asks of a connection, all that is the same for both libraries, and the
+choice of the library; `apsw_driver` and `sqlite3_driver` have what differs. Never decides when a
+transaction begins: that is the store's. What a library raises is turned into the error tree
+(`faults.translate`), so none of its exceptions escapes.
 
 apsw is the default because it carries its own, current SQLite. The one inside
 most Pythons can corrupt a WAL file when a passive checkpoint races a writer
@@ -12,117 +13,205 @@ store does it for them where it cannot race (`checkpoint`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Protocol, TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
 
-from holdfast.core.errors import ConfigError
+from holdfast.core.errors import ConfigError, StoreError
 from holdfast.store.op import Row
 from holdfast.store.settings import SqliteDriver
+from holdfast.store.sqlite import faults
+from holdfast.store.sqlite.drivers import foreign_text
 
 Parameters: TypeAlias = Sequence[Any]
 Version: TypeAlias = tuple[int, int, int]
 
+STATEMENTS = 256
+"""How many prepared statements a connection keeps."""
+
 _FIXED_LINES = {(3, 44): 6, (3, 50): 7, (3, 51): 3}
+_NOT_UTF8 = "Could not decode to UTF-8"
 
 
-class Connection(Protocol):
-    """One open connection. Used by one thread at a time."""
+class Connection(ABC):
+    """One open connection. Used by one thread at a time, through a single cursor."""
 
-    broken: bool
-    """Whether it reported something after which it should be opened anew."""
+    _error: ClassVar[type[Exception]]
+    """What the library raises."""
+
+    def __init__(
+        self,
+        raw: Any,
+        cursor: Any,
+        path: str,
+        *,
+        changes: Callable[[], int],
+        total_changes: Callable[[], int],
+    ) -> None:
+        self._raw = raw
+        self._cursor = cursor
+        self._path = path
+        self._changes = changes
+        self._total_changes = total_changes
+        self.broken = False
+        """Whether it reported something after which it should be opened anew."""
 
     @property
-    def library(self) -> SqliteDriver: ...
+    def in_transaction(self) -> bool:
+        return bool(self._raw.in_transaction)
 
     @property
-    def in_transaction(self) -> bool: ...
+    def changes(self) -> int:
+        """How many rows the last statement has written, but for what triggers wrote."""
+        return self._changes()
 
     @property
     def total_changes(self) -> int:
         """Rows written through this connection so far."""
-        ...
+        return self._total_changes()
 
-    def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]: ...
+    def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        returning = foreign_text.as_bytes(sql)
+        try:
+            if returning is not None:
+                found = self._cursor.execute(returning, parameters).fetchall()
+                return foreign_text.from_bytes(found)
+            rows: list[Row] = self._cursor.execute(sql, parameters).fetchall()
+            return rows
+        except UnicodeDecodeError:
+            return self._read_foreign_text(sql, parameters)
+        except self._error as error:
+            if _NOT_UTF8 in str(error):
+                return self._read_foreign_text(sql, parameters)
+            raise self._fault(error) from error
+
+    def _read_foreign_text(self, sql: str, parameters: Parameters) -> list[Row]:
+        """Run a query again, in which some text is not UTF-8."""
+        try:
+            return self._query_leniently(sql, parameters)
+        except self._error as error:
+            raise self._fault(error) from error
+
+    @abstractmethod
+    def _query_leniently(self, sql: str, parameters: Parameters) -> list[Row]: ...
+
+    @abstractmethod
+    def script(self, sql: str) -> None:
+        """Run several statements without parameters, inside the open transaction."""
 
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> list[Row]:
         """Run one statement for each row; whatever they return, in order."""
-        ...
+        try:
+            return self._execute_many(sql, rows)
+        except self._error as error:
+            raise self._fault(error) from error
+
+    @abstractmethod
+    def _execute_many(self, sql: str, rows: Iterable[Parameters]) -> list[Row]: ...
 
     def write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]:
         """Run one statement that returns nothing for each row; where it wrote nothing."""
-        ...
+        try:
+            return self._write_many(sql, rows)
+        except self._error as error:
+            raise self._fault(error) from error
+
+    @abstractmethod
+    def _write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]: ...
 
     def write_alone(self, sql: str, parameters: Parameters) -> int | None:
         """Run one statement as a transaction of its own.
 
         How many rows it has written; None, and nothing is, if somebody else is writing.
         """
-        ...
-
-    def script(self, sql: str) -> None:
-        """Run several statements without parameters, inside the open transaction."""
-        ...
-
-    @property
-    def changes(self) -> int:
-        """How many rows the last statement has written, but for what triggers wrote."""
-        ...
+        try:
+            self._cursor.execute(sql, parameters)
+        except self._error as error:
+            if faults.is_busy(result_code(error)):
+                return None
+            raise self._fault(error, committing=True) from error
+        return self._changes()
 
     def begin_immediate(self) -> bool:
         """Begin a transaction that may write; False if somebody else is writing."""
-        ...
+        try:
+            self._cursor.execute("BEGIN IMMEDIATE")
+        except self._error as error:
+            if faults.is_busy(result_code(error)):
+                return False
+            raise self._fault(error) from error
+        return True
 
     def write_at_once(self, sql: str) -> bool:
         """Run a statement that writes, in the open transaction, without waiting for a lock.
 
         False if somebody else is writing; an error if the transaction can never write.
         """
-        ...
+        try:
+            self._write_at_once(sql)
+        except self._error as error:
+            if faults.may_pass(result_code(error)):
+                return False
+            raise self._fault(error) from error
+        return True
 
-    def begin_read(self) -> None: ...
+    @abstractmethod
+    def _write_at_once(self, sql: str) -> None: ...
 
-    def commit(self) -> None: ...
+    def begin_read(self) -> None:
+        self.execute("BEGIN")
 
-    def rollback(self) -> None: ...
+    def commit(self) -> None:
+        try:
+            self._cursor.execute("COMMIT")
+        except self._error as error:
+            raise self._fault(error, committing=True) from error
 
-    def interrupt(self) -> None:
-        """Stop what another thread is running on this connection."""
-        ...
+    def rollback(self) -> None:
+        self.execute("ROLLBACK")
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        try:
+            self._raw.close()
+        except self._error as error:
+            raise self._fault(error) from error
+
+    def _fault(self, error: Exception, *, committing: bool = False) -> StoreError:
+        code = result_code(error)
+        self.broken = self.broken or faults.is_broken(code)
+        return faults.translate(code, str(error), self._path, committing=committing)
 
 
-class Driver(Protocol):
+@dataclass(frozen=True, slots=True)
+class Driver:
     """One library."""
 
-    @property
-    def library(self) -> SqliteDriver: ...
-
-    @property
-    def version(self) -> Version:
-        """The version of SQLite inside the library."""
-        ...
-
-    def open(self, path: str, busy_timeout: float) -> Connection:
-        """Open an existing file (never creates one), or a new database in memory."""
-        ...
+    library: SqliteDriver
+    version: Version
+    """The version of SQLite inside the library."""
+    open: Callable[[str, float], Connection]
+    """Open an existing file (never creates one), or a new database in memory: the path, and how
+    long the library itself waits for a lock."""
+    adopt: Callable[[Any], Connection]
+    """Use a caller's own connection, left as it is."""
 
 
 def load(library: SqliteDriver) -> Driver:
     """The driver of this name; imports its library."""
     if library == "sqlite3":
-        from holdfast.store.sqlite.drivers.sqlite3_driver import Sqlite3Driver
+        from holdfast.store.sqlite.drivers import sqlite3_driver
 
-        return Sqlite3Driver()
+        return sqlite3_driver.DRIVER
     try:
-        from holdfast.store.sqlite.drivers.apsw_driver import ApswDriver
+        from holdfast.store.sqlite.drivers import apsw_driver
     except ImportError as error:
         raise ConfigError(
             f"the library apsw cannot be imported ({error}): install it, or choose "
             "driver='sqlite3'",
             option="driver",
         ) from error
-    return ApswDriver()
+    return apsw_driver.DRIVER
 
 
 def is_vulnerable(version: Version) -> bool:
@@ -131,3 +220,28 @@ def is_vulnerable(version: Version) -> bool:
         return False
     fixed = _FIXED_LINES.get(version[:2])
     return fixed is None or version[2] < fixed
+
+
+def result_code(error: Exception) -> int:
+    """SQLite's extended code, or plain ERROR for what a library itself complains about."""
+    code: int | None = getattr(error, "extendedresult", getattr(error, "sqlite_errorcode", None))
+    return faults.ERROR if code is None else code
+
+
+abandoned: list[Connection] = []
+"""Connections that must neither be used nor closed any more, until the process has ended.
+
+Closing one acts on locks: on those of the parent, if it came here through a fork, or on those of
+another library of this process. So not even the end of the interpreter, which clears all modules,
+may close them.
+"""
+
+
+def abandon(connections: Iterable[Connection]) -> None:
+    """Never close these."""
+    import ctypes
+
+    for connection in connections:
+        abandoned.append(connection)
+        # One reference more than there are owners: nobody's end is the end of the object.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

@@ -16,7 +16,7 @@ before it can do harm: the program's own connection of apsw cannot be closed by 
 
 What raises no event (ATTACH, another library in C) is noticed by its descriptor (`watch`). In
 WAL mode each library has the -shm file open exactly once, so a second descriptor is a second
-library. It has begun then, so our handles are left open and never touched again (`abandoned`):
+library. It has begun then, so our handles are left open and never touched again (`driver.abandon`):
 closing them would drop locks that are in use.
 """
 
