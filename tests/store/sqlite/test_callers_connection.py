@@ -16,7 +16,7 @@ from holdfast.store.callers import sqlite_connection
 from holdfast.store.callers.sqlite_connection import CallersConnection, library_of, run_on
 from holdfast.store.op import Channel
 from holdfast.store.settings import SqliteDriver
-from holdfast.store.sqlite.drivers import autocheckpoint, one_library
+from holdfast.store.sqlite.one_library import autocheckpoint, handover
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
@@ -316,7 +316,7 @@ def test_the_other_library_is_refused(store: SqliteStore) -> None:
     other.close()
     # Opening the file with apsw here would be the very mistake; only the register is asked.
     with pytest.raises(ConfigError, match="two SQLite libraries"):
-        one_library.note(store.path, "apsw")
+        handover.note(store.path, "apsw")
 
 
 def test_a_closed_connection(store: SqliteStore, theirs: sqlite3.Connection) -> None:

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from holdfast.store.settings import SqliteDriver
-from holdfast.store.sqlite import checkpoint, connections
+from holdfast.store.sqlite import checkpoint, opener
 from holdfast.store.sqlite.drivers.driver import Connection
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
@@ -23,7 +23,7 @@ def store(
 ) -> SqliteStore:
     """A store of a library that may checkpoint at any time, and of one that may not."""
     vulnerable = request.param == "vulnerable"
-    monkeypatch.setattr(connections, "is_vulnerable", lambda version: vulnerable)
+    monkeypatch.setattr(opener, "is_vulnerable", lambda version: vulnerable)
     driver: SqliteDriver = "sqlite3" if vulnerable else "apsw"
     made = make_store(driver=driver, lock_timeout=1.0)
     made.run(verbs.make())
@@ -63,14 +63,14 @@ def test_under_load_the_wal_stays_small(store: SqliteStore, start: Start) -> Non
 def test_a_vulnerable_library_copies_only_while_nobody_can_write(
     make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "is_vulnerable", lambda version: True)
+    monkeypatch.setattr(opener, "is_vulnerable", lambda version: True)
     store = make_store(driver="sqlite3")
     store.run(verbs.make())
     fill(store)
     refused: list[str] = []
     copy = checkpoint._copy
 
-    def watched(connection: Connection) -> checkpoint.Checkpoint:
+    def watched(connection: Connection) -> checkpoint.WalCheckpoint:
         with closing(sqlite3.connect(store.path, isolation_level=None, timeout=0)) as outsider:
             try:
                 outsider.execute("BEGIN IMMEDIATE")
@@ -92,7 +92,7 @@ def test_a_vulnerable_library_copies_only_while_nobody_can_write(
 def test_its_connections_never_do_it_by_themselves(
     make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "is_vulnerable", lambda version: True)
+    monkeypatch.setattr(opener, "is_vulnerable", lambda version: True)
     store = make_store(driver="sqlite3")
     store.run(verbs.make())
     writer = store._connections.take_writer()
@@ -106,7 +106,7 @@ def test_its_connections_never_do_it_by_themselves(
 def test_where_nobody_serves_whoever_writes_does_it(
     make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "is_vulnerable", lambda version: True)
+    monkeypatch.setattr(opener, "is_vulnerable", lambda version: True)
     monkeypatch.setattr(checkpoint, "_LONG_WAL", 100_000)
     monkeypatch.setattr(checkpoint, "_LOOK_SECONDS", 0.0)
     store = make_store(driver="sqlite3")
@@ -121,7 +121,7 @@ def test_where_nobody_serves_whoever_writes_does_it(
 def test_nothing_new_is_nothing_to_do(
     make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "is_vulnerable", lambda version: True)
+    monkeypatch.setattr(opener, "is_vulnerable", lambda version: True)
     store = make_store(driver="sqlite3")
     store.run(verbs.make())
     store.checkpoint()

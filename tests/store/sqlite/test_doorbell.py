@@ -13,6 +13,7 @@ import pytest
 
 from holdfast.store.op import Channel
 from holdfast.store.sqlite import doorbell
+from holdfast.store.sqlite.drivers.driver import Connection
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
@@ -335,32 +336,32 @@ def test_how_fast_it_is(store: SqliteStore, start: Start) -> None:
 
 
 def test_a_commit_of_anyone_changes_the_data_version(store: SqliteStore) -> None:
-    before = store._connections.data_version()
-    assert store._connections.data_version() == before
+    before = store._commits.version()
+    assert store._commits.version() == before
     with sqlite3.connect(":memory:") as unrelated:
         unrelated.execute("CREATE TABLE t (a)")
     unrelated.close()
-    assert store._connections.data_version() == before
+    assert store._commits.version() == before
 
     store.run(verbs.put("x"))
 
-    assert store._connections.data_version() != before
+    assert store._commits.version() != before
 
 
 def test_a_file_that_nobody_writes_to_is_only_looked_at(
     store: SqliteStore, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    version = store._connections.data_version
+    version = store._commits.version
     until(lambda: version() == version() and time.time_ns() - _written_at(store) > 100_000_000)
     before = version()
     times: list[str] = []
-    go_in = store._connections._go_in
+    take = store._connections.take_watcher
 
-    def counted() -> None:
+    def counted() -> Connection:
         times.append("asked")
-        go_in()
+        return take()
 
-    monkeypatch.setattr(store._connections, "_go_in", counted)
+    monkeypatch.setattr(store._connections, "take_watcher", counted)
     for _ in range(10):
         assert version() == before
     assert not times

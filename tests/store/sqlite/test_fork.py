@@ -19,8 +19,8 @@ from holdfast.core.errors import StoreError
 from holdfast.store import fork
 from holdfast.store.op import Channel
 from holdfast.store.settings import SqliteDriver
-from holdfast.store.sqlite import connections
-from holdfast.store.sqlite.drivers import descriptors
+from holdfast.store.sqlite import connections, opener
+from holdfast.store.sqlite.one_library import open_files
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
@@ -48,8 +48,8 @@ def test_nothing_is_open_while_the_process_forks(
     with store.listen(Channel.READY) as listener:
         store.run(verbs.count())
         listener.wait(0)
-        file = descriptors.identity(store.path)
-        assert descriptors.is_open(file)
+        file = open_files.identity(store.path)
+        assert open_files.is_open(file)
         seen: list[bool] = []
 
         class Witness:
@@ -57,7 +57,7 @@ def test_nothing_is_open_while_the_process_forks(
 
             def after_fork(self, *, in_child: bool) -> None:
                 if in_child:
-                    os._exit(int(descriptors.is_open(file)))
+                    os._exit(int(open_files.is_open(file)))
 
         # Last to join, so asked in the child before anything is opened again.
         witness = Witness()
@@ -184,7 +184,7 @@ def test_a_child_in_which_sqlite_hangs_keeps_nobody_waiting(
     make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thread of the parent was inside SQLite, and what it had locked there stays locked."""
-    monkeypatch.setattr(connections, "_TRIAL_SECONDS", 0.3)
+    monkeypatch.setattr(opener, "_TRIAL_SECONDS", 0.3)
     setup = make_store()
     setup.run(verbs.make())
     setup.close()

@@ -37,8 +37,8 @@ from holdfast.store.settings import SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file, doorbell
 from holdfast.store.sqlite.binding import Binder
 from holdfast.store.sqlite.clock import Clock
-from holdfast.store.sqlite.drivers import autocheckpoint, connect_hook, one_library
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable, load
+from holdfast.store.sqlite.one_library import autocheckpoint, connect_hook, handover
 from holdfast.store.sqlite.session import Session
 from holdfast.store.sqlite.turns import turnstile
 from holdfast.store.sqlite.turns.busy_wait import BusyWait
@@ -74,7 +74,7 @@ class CallersConnection:
         self._connection = driver.adopt(connection)
         self._path = _path_of(self._connection, settings)
         connect_hook.install()
-        one_library.note(self._path, name)
+        handover.note(self._path, name)
         self._binder = _binder if texts is None else Binder(texts)
         self._clock = Clock(settings.clock)
         self._turns = turnstile.of(self._path)

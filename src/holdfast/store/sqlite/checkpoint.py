@@ -14,7 +14,6 @@ take that lock themselves, but go on as PASSIVE when they do not get it in time.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.store.settings import StoreSettings
 from holdfast.store.sqlite.connections import Connections
 from holdfast.store.sqlite.drivers.driver import Connection
+from holdfast.store.sqlite.one_library import open_files
 from holdfast.store.sqlite.turns.turnstile import Turnstile
 
 _LONG_WAL = 4 * 1024 * 1024
@@ -32,7 +32,7 @@ _LOOK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class WalCheckpoint:
     """How far a checkpoint came: pages in the WAL, and those of them in the database."""
 
     wal_pages: int
@@ -60,15 +60,15 @@ class Checkpointer:
         self._turns = turns
         self._begin = begin
         self._look_at = 0.0
-        self._done: tuple[int, int, int] | None = None
+        self._done: open_files.Look | None = None
         """The WAL as it was when all of it had been copied."""
 
-    def run(self) -> Checkpoint:
+    def run(self) -> WalCheckpoint:
         """Copy what can be copied now."""
         with ExitStack() as undo:
             reader = self._connections.take_reader(self._timeout)
             undo.callback(self._connections.give_reader, reader)
-            vulnerable = self._connections.must_not_checkpoint
+            vulnerable = self._connections.opener.must_not_checkpoint
             if not vulnerable:
                 found = _copy(reader)
                 if found.is_complete:
@@ -81,7 +81,7 @@ class Checkpointer:
         if now < self._look_at:
             return
         self._look_at = now + _LOOK_SECONDS
-        wal = self._look()
+        wal = open_files.look_at(self._wal_path)
         if wal is None or wal[1] < _LONG_WAL:
             return
         try:
@@ -90,7 +90,7 @@ class Checkpointer:
             # The write is done; this can wait.
             return
 
-    def _run_in_turn(self) -> Checkpoint:
+    def _run_in_turn(self) -> WalCheckpoint:
         self._turns.enter(self._timeout)
         try:
             writer = self._connections.take_writer()
@@ -101,11 +101,11 @@ class Checkpointer:
         finally:
             self._turns.leave()
 
-    def _run_alone(self) -> Checkpoint:
+    def _run_alone(self) -> WalCheckpoint:
         """Copy while nobody can write."""
-        wal = self._look()
+        wal = open_files.look_at(self._wal_path)
         if wal is None or wal == self._done:
-            return Checkpoint(0, 0)
+            return WalCheckpoint(0, 0)
         with ExitStack() as undo:
             self._turns.enter(self._timeout)
             undo.callback(self._turns.leave)
@@ -114,20 +114,12 @@ class Checkpointer:
             undo.callback(writer.rollback)
             reader = self._connections.take_reader(self._timeout)
             undo.callback(self._connections.give_reader, reader)
-            wal = self._look()
+            wal = open_files.look_at(self._wal_path)
             found = _copy(reader)
             self._done = wal if found.is_complete else None
             return found
 
-    def _look(self) -> tuple[int, int, int] | None:
-        try:
-            # Looked at, never opened: closing it would drop SQLite's locks.
-            found = os.stat(self._wal_path)  # noqa: PTH116 - after every write
-        except OSError:
-            return None
-        return found.st_ino, found.st_size, found.st_mtime_ns
 
-
-def _copy(connection: Connection) -> Checkpoint:
+def _copy(connection: Connection) -> WalCheckpoint:
     ((_, pages, copied),) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-    return Checkpoint(max(pages, 0), max(copied, 0))
+    return WalCheckpoint(max(pages, 0), max(copied, 0))

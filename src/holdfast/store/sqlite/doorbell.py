@@ -36,6 +36,8 @@ from holdfast.core.errors import StoreError
 from holdfast.store import fork
 from holdfast.store.op import Channel
 from holdfast.store.sqlite import faults, side_file
+from holdfast.store.sqlite.connections import Connections
+from holdfast.store.sqlite.one_library import open_files
 from holdfast.store.sqlite.side_file import Distrusted
 
 ANYTHING = ""
@@ -337,6 +339,36 @@ class DoorbellListener:
         changed = version != self._version
         self._version = version
         return changed
+
+
+class CommitWatch:
+    """Tells whether anyone may have committed to a database since it was last asked.
+
+    SQLite is asked only if the WAL was written to since: a worker that has nothing to do
+    looks ten times a second.
+    """
+
+    def __init__(self, path: str, connections: Connections) -> None:
+        self._wal_path = None if path == faults.MEMORY else f"{path}-wal"
+        self._connections = connections
+        self._last: tuple[open_files.Look | None, object] = (None, None)
+
+    def version(self) -> object:
+        """Something that differs from last time if anyone may have; None for one in memory."""
+        if self._wal_path is None:
+            return None
+        wal = open_files.look_at(self._wal_path)
+        seen, version = self._last
+        if wal is not None and wal == seen and time_ns() - wal[-1] > _UNSETTLED_NS:
+            return version
+        watcher = self._connections.take_watcher()
+        try:
+            ((number,),) = watcher.execute("PRAGMA data_version")
+        finally:
+            self._connections.give_watcher(watcher)
+        # Numbers of two connections cannot be compared.
+        self._last = wal, (watcher, number)
+        return self._last[1]
 
 
 _doorbells: weakref.WeakValueDictionary[str, Doorbell] = weakref.WeakValueDictionary()

@@ -23,7 +23,7 @@ from holdfast.store.op import EVERY, Channel, Hint, Mode, Op, Rows, Statement, d
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file, doorbell, faults
 from holdfast.store.sqlite.binding import Binder, Call
-from holdfast.store.sqlite.checkpoint import Checkpoint, Checkpointer
+from holdfast.store.sqlite.checkpoint import Checkpointer, WalCheckpoint
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.connections import Connections
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable
@@ -66,6 +66,7 @@ class SqliteStore:
         self.clock = Clock(settings.clock)
         self._connections = Connections(settings, self.path)
         self._doorbell = doorbell.of(self.path)
+        self._commits = doorbell.CommitWatch(self.path, self._connections)
         self._turns = turnstile.of(self.path)
         self._checkpointer = Checkpointer(
             settings, self.path, self._connections, self._turns, self._begin
@@ -132,7 +133,7 @@ class SqliteStore:
             written = self._until_free(lambda: self._try_to_insert(call))
         finally:
             self._turns.leave()
-        if self._connections.must_not_checkpoint:
+        if self._connections.opener.must_not_checkpoint:
             self._checkpointer.after_a_write()
         if statement.hint is not None:
             self._ring([statement.hint])
@@ -173,13 +174,13 @@ class SqliteStore:
     def listen(self, *channels: Channel) -> doorbell.DoorbellListener:
         """Hear hints on these channels from now on."""
         self._open()
-        return self._doorbell.listen(self._connections.data_version, *channels)
+        return self._doorbell.listen(self._commits.version, *channels)
 
     def tend(self) -> None:
         """Keep the WAL short."""
         self.checkpoint()
 
-    def checkpoint(self) -> Checkpoint | None:
+    def checkpoint(self) -> WalCheckpoint | None:
         """Copy the WAL into the database; None where there is none."""
         self._open()
         return None if self._in_memory else self._checkpointer.run()
@@ -189,7 +190,8 @@ class SqliteStore:
         self._open()
         connection = self._connections.take_reader(self._settings.lock_timeout)
         try:
-            driver = self._connections.driver
+            driver = self._connections.opener.driver
+            assert driver is not None
             ((mode,),) = connection.execute("PRAGMA journal_mode")
         finally:
             self._connections.give_reader(connection)
@@ -210,7 +212,8 @@ class SqliteStore:
     def _open(self) -> None:
         """Check the place, make the file if it is new, put it into WAL mode. Once."""
         fork.settle()
-        self._connections.try_once()
+        if not self._connections.is_tried:
+            self._connections.try_once()
         if self._is_open:
             # Whoever takes a connection hears whether the store is still usable.
             return
@@ -235,7 +238,7 @@ class SqliteStore:
         connection = self._connections.take_writer()
         try:
             database_file.adopt(connection, self.path)
-            self._connections.stay(connection)
+            self._connections.opener.stay(connection)
             self.clock.recall(connection)
             self._is_open = True
         finally:
@@ -251,7 +254,7 @@ class SqliteStore:
                 self._connections.give_writer(connection)
         finally:
             self._turns.leave()
-        if self._connections.must_not_checkpoint:
+        if self._connections.opener.must_not_checkpoint:
             self._checkpointer.after_a_write()
         return value
 

@@ -1,1 +1,1 @@
-"""The SQLite libraries: apsw and the standard one, behind one seam, never mixed on a file."""
+"""The two SQLite libraries, apsw and the standard one, behind one kind of connection."""

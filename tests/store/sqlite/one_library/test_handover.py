@@ -19,13 +19,8 @@ from holdfast.core.errors import ConfigError
 from holdfast.store.callers.sqlite_connection import run_on
 from holdfast.store.op import Channel
 from holdfast.store.sqlite import connections
-from holdfast.store.sqlite.drivers import (
-    connect_hook,
-    descriptors,
-    driver,
-    neighbours,
-    one_library,
-)
+from holdfast.store.sqlite.drivers import driver
+from holdfast.store.sqlite.one_library import connect_hook, handover, open_files, process_locks
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
@@ -160,6 +155,51 @@ def test_a_connection_that_never_read_counts_as_well(store: SqliteStore) -> None
     assert library(store) == "sqlite3"
 
 
+def test_a_connection_that_could_not_be_opened_keeps_nothing_open(
+    store: SqliteStore, make_store: MakeStore
+) -> None:
+    store.run(verbs.put("ours"))
+    with pytest.raises(sqlite3.OperationalError):
+        sqlite3.connect(f"file:{store.path}?mode=nonsense", uri=True)
+    file = open_files.identity(store.path)
+    store.close()
+
+    assert file not in process_locks._places
+    again = make_store()
+    again.run(verbs.count())
+    assert library(again) == "apsw"
+
+
+def test_code_of_others_runs_without_our_mutex(
+    path: Path, make_store: MakeStore, tmp_path: Path
+) -> None:
+    """The first connection looks for stores that nobody has closed, so finalizers run then."""
+    ended: list[bool] = []
+
+    class Finalized:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            thread = threading.Thread(target=sqlite3.connect, args=(tmp_path / "other.db",))
+            thread.start()
+            thread.join(5)
+            ended.append(not thread.is_alive())
+
+    gc.collect()
+    gc.disable()
+    try:
+        with closing(apsw.Connection(str(path))) as theirs:
+            theirs.execute("CREATE TABLE mine (a)")
+            (tmp_path / "other.db").touch()
+            Finalized()
+            make_store().run(verbs.make())
+    finally:
+        gc.enable()
+
+    assert ended == [True]
+
+
 def test_another_file_changes_nothing(store: SqliteStore, tmp_path: Path) -> None:
     for place in (tmp_path / "other.db", ":memory:", "", f"file:{tmp_path}/new.db"):
         sqlite3.connect(place, uri=True).close()
@@ -277,7 +317,7 @@ def test_an_operation_under_way_is_waited_for(store: SqliteStore) -> None:
 def test_an_operation_that_does_not_end_makes_the_connection_fail(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(one_library, "_PATIENCE", 0.2)
+    monkeypatch.setattr(handover, "_PATIENCE", 0.2)
     began, go_on = threading.Event(), threading.Event()
 
     def halfway() -> None:
@@ -353,11 +393,11 @@ def test_a_noted_connection_is_remembered_while_it_is_open(path: Path) -> None:
     path.touch()
     with closing(sqlite3.connect(path)) as theirs:
         theirs.execute("CREATE TABLE t (a)")
-        one_library.note(str(path), "sqlite3")
+        handover.note(str(path), "sqlite3")
         with pytest.raises(ConfigError):
-            one_library.note(str(path), "apsw")
+            handover.note(str(path), "apsw")
 
-    one_library.note(str(path), "apsw")
+    handover.note(str(path), "apsw")
 
 
 def test_attach_is_noticed_late_and_cured(
@@ -405,11 +445,11 @@ def test_one_who_only_copies_the_file_is_no_library(
     store.run(verbs.put("ours"))
     copy = Path(f"{store.path}-shm").open("rb")  # noqa: SIM115
     gc.collect()
-    if neighbours.have_sqlite3():
+    if open_files.sqlite3_has_any():
         # Left open by another test of this process; then it would be taken for their ATTACH.
         copy.close()
         return
-    one_library.watch(descriptors.identity(store.path))
+    store._connections._look()
     copy.close()
 
     assert store.run(verbs.count()) == 1
@@ -437,5 +477,5 @@ def test_proxies_in_the_process_are_left_in_peace(path: Path) -> None:
 
     proxies = [type("Proxy", (), {"__class__": property(wake)})()]
 
-    assert neighbours.have_sqlite3() in (True, False)
+    assert open_files.sqlite3_has_any() in (True, False)
     assert proxies

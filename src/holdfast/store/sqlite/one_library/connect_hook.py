@@ -14,12 +14,13 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from holdfast.core.errors import StoreUnavailable
-from holdfast.store.sqlite.drivers import autocheckpoint, one_library
-from holdfast.store.sqlite.drivers.descriptors import Identity, identity
+from holdfast.store.sqlite.one_library import autocheckpoint, handover
+from holdfast.store.sqlite.one_library.open_files import Identity, identity
 
 if TYPE_CHECKING:
     import sqlite3
@@ -39,18 +40,17 @@ def install() -> None:
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     if event == "sqlite3.connect":
-        if one_library.has_files():
-            _before(args[0])
-    elif event == "sqlite3.connect/handle" and one_library.has_files():
+        _before(args[0], sys._getframe().f_back)
+    elif event == "sqlite3.connect/handle":
         _after(args[0])
 
 
-def _before(database: Any) -> None:
+def _before(database: Any, caller: FrameType | None) -> None:
     """A connection to `database` is about to be opened."""
     _local.opening = list(paths(database))
     for file in _files(_local.opening):
         with _as_sqlite3():
-            one_library.connecting(file)
+            handover.connecting(file, caller)
 
 
 def _after(connection: sqlite3.Connection) -> None:
@@ -58,7 +58,7 @@ def _after(connection: sqlite3.Connection) -> None:
     opened: list[bytes] = getattr(_local, "opening", [])
     _local.opening = []
     with _as_sqlite3():
-        ours = [one_library.connected(file) for file in _files(opened)]
+        ours = [handover.connected(file) for file in _files(opened)]
     if any(ours):
         autocheckpoint.put_off(connection)
 

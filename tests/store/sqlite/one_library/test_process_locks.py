@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.store.settings import SqliteDriver
-from holdfast.store.sqlite.drivers import descriptors, presence
+from holdfast.store.sqlite.one_library import open_files, process_locks
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore
@@ -73,7 +73,7 @@ def test_a_file_that_was_put_into_wal_mode_by_us(path: Path, make_store: MakeSto
     store = make_store()
     store.run(verbs.make())
 
-    assert presence.is_held(descriptors.identity(path)) or sys.platform != "linux"
+    assert process_locks.is_held(open_files.identity(path)) or sys.platform != "linux"
 
 
 def test_the_last_one_clears_up_and_nothing_stays_open(
@@ -82,15 +82,15 @@ def test_the_last_one_clears_up_and_nothing_stays_open(
     store = make_store(driver=driver)
     store.run(verbs.make())
     store.run(verbs.put("x"))
-    file = descriptors.identity(store.path)
+    file = open_files.identity(store.path)
     store.close()
 
-    assert not presence.is_held(file)
+    assert not process_locks.is_held(file)
     assert not Path(f"{store.path}-wal").exists()
-    assert store.path not in open_files()
+    assert store.path not in all_open()
 
 
-def open_files() -> set[str]:
+def all_open() -> set[str]:
     entries = Path("/proc/self/fd")
     return {str(one.resolve()) for one in entries.iterdir()} if entries.is_dir() else set()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.store.sqlite.drivers import autocheckpoint
+from holdfast.store.sqlite.one_library import autocheckpoint
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 
@@ -81,7 +81,7 @@ def test_the_library_of_this_python_is_found_or_left_alone() -> None:
     """In a process of its own: a wrong address would end it."""
     text = (
         "import sqlite3\n"
-        "from holdfast.store.sqlite.drivers import autocheckpoint\n"
+        "from holdfast.store.sqlite.one_library import autocheckpoint\n"
         "autocheckpoint.is_vulnerable = lambda version: True\n"
         "theirs = sqlite3.connect(':memory:')\n"
         "print(autocheckpoint.put_off(theirs), *theirs.execute('PRAGMA wal_autocheckpoint'))\n"

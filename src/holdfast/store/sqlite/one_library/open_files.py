@@ -1,18 +1,23 @@
-"""Which files this process has open, as the kernel tells it.
+"""Which files this process has open: as the kernel tells it, and through which SQLite library.
 
-Owns the reading of the process's own descriptors, where the system shows them, and those of
-`presence`, which are not counted. Looking opens no file of a database: closing it would drop
-SQLite's locks in this process.
+Owns the looking. Opens no file of a database for it, because closing that would drop SQLite's
+locks in this process; imports no library, and uses no connection that it finds. The descriptors
+of `process_locks` belong to no library, so they are kept here, and not counted.
 """
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from pathlib import Path
 from typing import TypeAlias
 
 Identity: TypeAlias = tuple[int, int]
 """Device and inode: what a file is, whatever its name."""
+
+Look: TypeAlias = tuple[int, int, int]
+"""Inode, size and time of the last change: what differs if a file was written to."""
 
 _kept: dict[int, Identity] = {}
 """Descriptors of ours that belong to no library, and what they were opened on."""
@@ -24,6 +29,15 @@ def identity(path: str | bytes | Path) -> Identity:
     """What the file at this path is; raises OSError if there is none."""
     found = os.stat(path)  # noqa: PTH116 - for every connection that this process opens
     return found.st_dev, found.st_ino
+
+
+def look_at(path: str) -> Look | None:
+    """What the file at this path looks like now; None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - ten times a second
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def count(file: Identity) -> int | None:
@@ -79,6 +93,33 @@ def close_all() -> None:
         close(descriptor)
 
 
+def apsw_has(file: Identity, *, or_we: bool = False) -> bool:
+    """Whether the program has connections of apsw to a file, other than ours, or also ours."""
+    if "apsw" not in sys.modules:
+        return False
+    from holdfast.store.sqlite.drivers.apsw_driver import open_files
+
+    return any(_leads_to(path, file) for path in open_files(ours=or_we))
+
+
+def sqlite3_may_have(file: Identity) -> bool:
+    """Whether a connection of `sqlite3` may be open to a file that apsw has not open."""
+    if "sqlite3" not in sys.modules:
+        return False
+    # Connections need not be found among the objects: some programs freeze those.
+    found = count(file)
+    return sqlite3_has_any() if found is None else found > 0
+
+
+def sqlite3_has_any() -> bool:
+    """Whether there are connections of `sqlite3`, to whatever file: they do not say to which."""
+    sqlite3 = sys.modules.get("sqlite3")
+    if sqlite3 is None:
+        return False
+    # Not isinstance, which asks objects for their class: proxies of all kinds would come to life.
+    return any(issubclass(type(found), sqlite3.Connection) for found in gc.get_objects())
+
+
 def _is(descriptor: int, file: Identity) -> bool:
     return _of(descriptor) == file and _kept.get(descriptor) != file
 
@@ -89,3 +130,10 @@ def _of(descriptor: int) -> Identity | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _leads_to(path: str, file: Identity) -> bool:
+    try:
+        return identity(path) == file
+    except (OSError, ValueError):
+        return False
