@@ -44,7 +44,7 @@ class Clock:
         self._stored = -_SECOND
         self._has_place = False
         self._warned = False
-        fork.join(self)
+        fork.inherit(self)
 
     def now(self) -> int:
         read = self._machine()
@@ -107,12 +107,8 @@ class Clock:
             )
         return 0
 
-    def before_fork(self) -> None:
-        """Nothing to close."""
-
-    def after_fork(self, *, in_child: bool) -> None:
-        if in_child:
-            self._mutex = threading.Lock()
+    def after_fork(self) -> None:
+        self._mutex = threading.Lock()
 
     def _warn(self) -> None:
         behind = self._stored - self._machine()

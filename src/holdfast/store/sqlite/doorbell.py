@@ -71,7 +71,7 @@ class Doorbell:
         self._listed: dict[Channel, list[str]] = {}
         self._listed_at: int | None = None
         self._closed_until = 0.0
-        fork.join(self)
+        fork.inherit(self)
 
     def ring(self, channel: Channel, queues: Sequence[str] = ()) -> None:
         """Wake those who listen to the channel."""
@@ -120,12 +120,9 @@ class Doorbell:
     def __del__(self) -> None:
         self.close()
 
-    def before_fork(self) -> None:
-        """Nothing: a socket that only sends may be shared."""
-
-    def after_fork(self, *, in_child: bool) -> None:
-        if in_child:
-            self._mutex = threading.Lock()
+    def after_fork(self) -> None:
+        """In the child: the socket only sends, so it may be shared."""
+        self._mutex = threading.Lock()
 
     def _send(self, payload: bytes, address: str) -> None:
         try:
@@ -245,7 +242,7 @@ class DoorbellListener:
         self._selector.register(receiver, selectors.EVENT_READ)
         self._version = data_version()
         self._closed = False
-        fork.join(self)
+        fork.inherit(self)
 
     def fileno(self) -> int:
         """Readable when something was heard; only a hint, like all of this."""
@@ -293,11 +290,8 @@ class DoorbellListener:
         if self._address is not None:
             _remove(self._address)
 
-    def before_fork(self) -> None:
-        """Nothing: a socket may be open on both sides for a moment."""
-
-    def after_fork(self, *, in_child: bool) -> None:
-        if in_child and not self._closed:
+    def after_fork(self) -> None:
+        if not self._closed:
             # The parent listens on; a second holder would only keep its socket alive for ever.
             self._closed = True
             self._selector.close()

@@ -129,7 +129,7 @@ class Turnstile:
         self._fair_lock = FairLock()
         self._has_files = path != faults.MEMORY
         self._locks: _FileLocks | None = None
-        fork.join(self)
+        fork.inherit(self)
 
     def enter(self, timeout: float) -> None:
         """Wait for the turn; `StoreUnavailable` when it does not come in time."""
@@ -159,15 +159,12 @@ class Turnstile:
         finally:
             self._fair_lock.release()
 
-    def before_fork(self) -> None:
-        """Nothing: locks belong to the parent, whose descriptors the child closes."""
-
-    def after_fork(self, *, in_child: bool) -> None:
-        if in_child:
-            self._fair_lock.reset()
-            if self._locks is not None:
-                self._locks.close()
-                self._locks = None
+    def after_fork(self) -> None:
+        """In the child: the turn is the parent's, and so are the locks."""
+        self._fair_lock.reset()
+        if self._locks is not None:
+            self._locks.close()
+            self._locks = None
 
     def _late_among_threads(self, timeout: float) -> StoreUnavailable:
         if not self._has_files:
