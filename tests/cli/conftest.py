@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from holdfast.cli.main import main
+from holdfast.store.verbs import workers
 from tests.support.stores import Kind, Lab, Labs, labs
 
 __all__ = ["labs"]
@@ -84,3 +85,19 @@ def operator(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Operator]:
 def lab(operator: Operator) -> Lab:
     """The store of the operator, to put tasks into states by the store's own verbs."""
     return operator.lab
+
+
+def join(lab: Lab, name: str) -> None:
+    """A worker of the queues a and b, as it registers itself."""
+    lab.run(
+        workers.register(
+            name,
+            hostname="host-1",
+            pid=42,
+            version="1.0",
+            lease_us=30_000_000,
+            queues='["a","b"]',
+            known='["t@1"]',
+            settings='{"processes":2}',
+        )
+    )

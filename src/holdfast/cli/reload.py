@@ -2,7 +2,7 @@
 
 Owns the worker's process, and every signal that is meant for it. The worker is in a process group
 of its own: a terminal sends Ctrl-C to the whole group, and a worker that got it from there and
-from here would take one wish to stop for two.
+from here would count one signal to stop as two.
 """
 
 from __future__ import annotations

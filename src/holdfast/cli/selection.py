@@ -34,7 +34,7 @@ _PAGE: Final = (
     ),
     click.option("--after", metavar="ID", help="Go on after this task: the next page."),
 )
-_FRUITLESS: Final = 10
+_MAX_EMPTY_PAGES: Final = 10
 """Pages of a list that may come out empty before the operator is asked to go on."""
 
 
@@ -215,12 +215,12 @@ def _page(session: CommandSession, where: TaskFilters, limit: int, after: UUID |
     wanted = where.filter(session.now())
     found: list[TaskInfo] = []
     unreadable: dict[str, UnreadableRow] = {}
-    fruitless, rest = 0, after
-    while fruitless < _FRUITLESS:
+    empty_pages, rest = 0, after
+    while empty_pages < _MAX_EMPTY_PAGES:
         page = session.control.tasks.list(before=rest, limit=limit - len(found), **wanted)
         found += page.tasks
         unreadable |= {row.key: row for row in page.unreadable}
-        fruitless = 0 if page.tasks else fruitless + 1
+        empty_pages = 0 if page.tasks else empty_pages + 1
         rest = page.next
         if rest is None or len(found) >= limit:
             break

@@ -1,4 +1,4 @@
-"""`queues` and `workers`: what waits, what is paused, who is there."""
+"""`queues`: what waits, and what is paused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from holdfast.core.records import WorkerState
-from holdfast.store.verbs import workers
-from tests.cli.conftest import Operator, run
+from tests.cli.conftest import Operator, join, run
 from tests.support.stores import Lab
 
 
@@ -84,66 +82,3 @@ def test_one_bad_name_among_good_ones_changes_nothing(operator: Operator, lab: L
     operator("queues", "pause", "mail")
     operator("queues", "resume", "mail", "sm☃w", code=2)
     assert operator("queues", "resume", "mail").lines == ["mail  resumed"]
-
-
-def join(lab: Lab, name: str) -> None:
-    lab.run(
-        workers.register(
-            name,
-            hostname="host-1",
-            pid=42,
-            version="1.0",
-            lease_us=30_000_000,
-            queues='["a","b"]',
-            known='["t@1"]',
-            settings='{"processes":2}',
-        )
-    )
-
-
-def test_no_workers(operator: Operator) -> None:
-    said = operator("workers", "list")
-    assert said.err.startswith("no worker is running on this database (")
-    assert operator("workers", "list", "--json").json == {"workers": []}
-
-
-def test_workers(operator: Operator, lab: Lab) -> None:
-    join(lab, "silent")
-    join(lab, "stopped")
-    lab.run(workers.stop("stopped"))
-    lab.clock.advance(40)
-    join(lab, "alive")
-    lab.run(
-        workers.snapshot(
-            WorkerState(
-                worker_id="alive",
-                hostname="host-1",
-                pid=42,
-                processes=2,
-                queues='["a","b"]',
-                tasks_running=3,
-                tasks_claimed=7,
-                worker_started_at=lab.clock.now,
-                memory_usage_mb=61.6,
-                cpu_percent=12.3,
-            )
-        )
-    )
-    rows = {row[0]: row[1:] for row in operator("workers", "list").rows}
-    began, now = "2030-03-17T17:46:40Z", "2030-03-17T17:47:20Z"
-    # Numbers have their age, and a worker that is silent has none that are true.
-    assert rows == {
-        "alive": ["alive", now, "3", "7", "62MB", "12%", now, "host-1", "42", now, "1.0", "a,b"],
-        "silent": ["silent", began, *"-----", "host-1", "42", began, "1.0", "a,b"],
-    }
-    rows = {row[0]: row[1:] for row in operator("workers", "list", "--all").rows}
-    assert rows["stopped"][0] == "stopped"
-    (alive,) = [
-        worker
-        for worker in operator("workers", "list", "--json").json["workers"]
-        if worker["state"] == "alive"
-    ]
-    assert alive["queues"] == ["a", "b"]
-    assert alive["tasks"] == ["t@1"]
-    assert alive["settings"] == {"processes": 2}
-    assert (alive["lease"], alive["tasks_running"]) == (30.0, 3)

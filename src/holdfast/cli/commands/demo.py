@@ -1,6 +1,6 @@
 """`holdfast demo`: a worker, some hundred tasks, and every way in which they can end.
 
-Owns a little play and its rendering, in a directory that is gone afterwards. What it calls
+Owns the demonstration and its rendering, in a directory that is gone afterwards. What it calls
 is public, and the worker is a real one, so it is also an example that runs.
 """
 
@@ -43,7 +43,7 @@ def demo(keep: bool) -> None:
     url = f"sqlite:///{folder / 'demo.db'}"
     os.environ["HOLDFAST_URL"] = url
     try:
-        ended = Play(console, url).run()
+        ended = Demonstration(console, url).run()
     except KeyboardInterrupt:
         console.print("\nstopped; nothing is left running")
         sys.exit(130)
@@ -55,7 +55,7 @@ def demo(keep: bool) -> None:
     sys.exit(0 if ended else 1)
 
 
-class Play:
+class Demonstration:
     """The demonstration."""
 
     def __init__(self, console: Console, url: str) -> None:

@@ -17,7 +17,7 @@ import click
 
 from holdfast.cli import bulk_action
 from holdfast.cli.render import times
-from holdfast.cli.render.task_detail import Dossier, show_task
+from holdfast.cli.render.task_detail import TaskReport, show_task
 from holdfast.cli.render.task_log import show_log
 from holdfast.cli.selection import Selection, TaskFilters, filters, near_names, selects, show_page
 from holdfast.cli.session import CommandSession, NotDone, operates
@@ -67,7 +67,7 @@ def show(session: CommandSession, task: str, full: bool) -> None:
     made = session.control.tasks.attempts(found)
     edges = session.control.tasks.dependencies(found)
     why = session.control.tasks.why(found)
-    show_task(session.screen, Dossier(info, made, edges, why, session.now()), full=full)
+    show_task(session.screen, TaskReport(info, made, edges, why, session.now()), full=full)
 
 
 @tasks.command()

@@ -26,7 +26,7 @@ EXIT_BROKEN = 70
 
 
 class _Stopped(BaseException):
-    """Somebody wishes the start to end.
+    """A signal to stop came while the worker was starting.
 
     No KeyboardInterrupt: one that is raised while a module is imported which executes text (each
     dataclass does) has the interpreter exit as if nobody had caught it.
@@ -136,7 +136,7 @@ def worker(
         from holdfast.cli.reload import run_reloading
 
         sys.exit(run_reloading([argument for argument in sys.argv[1:] if argument != "--reload"]))
-    # Until there is something to stop in an orderly way, a wish to stop ends the start.
+    # Until there is something to stop in an orderly way, a signal to stop ends the start.
     sys.unraisablehook = _end_it_again
     on_stop(_end_the_start)
     on_question(_say_it_starts)

@@ -1,4 +1,4 @@
-"""One task in full: what a tired operator needs to see at three in the morning.
+"""One task in full.
 
 Owns the page of `tasks show`. It begins with where the task stands, why, and what happens
 next; then comes what it is, when what happened, its attempts, and what it was given and
@@ -55,7 +55,7 @@ _DEPENDENCIES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Dossier:
+class TaskReport:
     """Everything there is to show about one task."""
 
     info: TaskInfo
@@ -65,33 +65,33 @@ class Dossier:
     now: datetime
 
 
-def show_task(screen: Screen, dossier: Dossier, *, full: bool) -> None:
+def show_task(screen: Screen, report: TaskReport, *, full: bool) -> None:
     """The page."""
-    info = dossier.info
+    info = report.info
     if screen.as_json:
         screen.document(
             json_document.as_dict(
                 info,
-                attempts=dossier.attempts,
+                attempts=report.attempts,
                 dependencies=[
                     {**edge._asdict(), "parent_id": UUID(bytes=edge.parent_id)}
-                    for edge in dossier.dependencies
+                    for edge in report.dependencies
                 ],
-                why=dossier.why.reasons,
-                next_step=next_step(info, dossier.now),
+                why=report.why.reasons,
+                next_step=next_step(info, report.now),
                 retries_left=retries_left(info),
             )
         )
         return
-    screen.facts(_standing(dossier))
+    screen.facts(_standing(report))
     screen.heading("task")
     screen.facts(_identity(info))
     screen.heading("times")
-    screen.facts(_times(info, dossier.now))
-    if dossier.dependencies:
+    screen.facts(_times(info, report.now))
+    if report.dependencies:
         screen.heading("dependencies")
-        screen.table(TextTable(_DEPENDENCIES, [_dependency(edge) for edge in dossier.dependencies]))
-    _show_attempts(screen, dossier, None if full else _MOST_ATTEMPTS)
+        screen.table(TextTable(_DEPENDENCIES, [_dependency(edge) for edge in report.dependencies]))
+    _show_attempts(screen, report, None if full else _MOST_ATTEMPTS)
     limit = None if full else _VALUE
     for name, text in _values(info):
         screen.heading(name)
@@ -99,20 +99,20 @@ def show_task(screen: Screen, dossier: Dossier, *, full: bool) -> None:
     if info.error is not None:
         _show_error(screen, "error", info.error, limit)
     elif not info.status.is_terminal:
-        failed = next((made for made in reversed(dossier.attempts) if made.error), None)
+        failed = next((made for made in reversed(report.attempts) if made.error), None)
         if failed is not None and failed.error is not None:
             _show_error(screen, f"error of attempt {failed.number}", failed.error, limit)
 
 
-def _standing(dossier: Dossier) -> list[tuple[str, Value]]:
-    info = dossier.info
+def _standing(report: TaskReport) -> list[tuple[str, Value]]:
+    info = report.info
     words = f"{info.status.value} – {info.status.meaning.replace('`', '')}"
     return [
         ("id", str(info.id)),
         ("task", info.name if info.version == 1 else f"{info.name} v{info.version}"),
         ("status", Cell(words, STYLES[info.status])),
-        *((("why" if place == 0 else ""), text) for place, text in enumerate(dossier.why.reasons)),
-        ("next", next_step(info, dossier.now)),
+        *((("why" if place == 0 else ""), text) for place, text in enumerate(report.why.reasons)),
+        ("next", next_step(info, report.now)),
         ("dead letter", "yes" if info.dead else None),
         ("log", f"holdfast tasks log {info.id}" if info.attempt else None),
         ("progress", None if info.progress is None else progress_text(info.progress)),
@@ -167,16 +167,16 @@ def _times(info: TaskInfo, now: datetime) -> list[tuple[str, Value]]:
     return [(name, None if at is None else times.both(at, now)) for name, at in moments]
 
 
-def _show_attempts(screen: Screen, dossier: Dossier, most: int | None) -> None:
-    made = dossier.attempts if most is None else dossier.attempts[-most:]
-    rows = [_attempt(attempt, dossier.now) for attempt in made]
-    info = dossier.info
+def _show_attempts(screen: Screen, report: TaskReport, most: int | None) -> None:
+    made = report.attempts if most is None else report.attempts[-most:]
+    rows = [_attempt(attempt, report.now) for attempt in made]
+    info = report.info
     if info.status is TaskStatus.RUNNING and info.started_at is not None:
-        rows.append(_current(info, info.started_at, dossier.now))
+        rows.append(_current(info, info.started_at, report.now))
     if rows:
         screen.heading("attempts")
         screen.table(TextTable(_ATTEMPTS, rows))
-    earlier = len(dossier.attempts) - len(made)
+    earlier = len(report.attempts) - len(made)
     if earlier:
         screen.remark(f"{earlier:,} earlier attempt(s) not shown: --full shows all")
 
