@@ -68,7 +68,7 @@ class Shell:
         """The exit code of a command, and what it printed."""
         assert self._bash.stdin is not None
         assert self._bash.stdout is not None
-        self._bash.stdin.write(f"{command}\necho; echo '{MARK}' $?\n")
+        self._bash.stdin.write(f"{command}\ncode=$?; echo; echo '{MARK}' $code\n")
         self._bash.stdin.flush()
         printed: list[str] = []
         for line in self._bash.stdout:
