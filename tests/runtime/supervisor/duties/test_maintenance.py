@@ -13,6 +13,8 @@ from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.maintenance import Maintenance
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.protocol import Store
+from holdfast.store.sqlite import connections
+from holdfast.store.verbs import timing
 from tests.support.locks import impatient, locked_rows
 from tests.support.stores import SECOND, Kind, Lab, Labs
 from tests.support.verbs import LEASE_US, step
@@ -120,6 +122,41 @@ def test_a_reaper_that_slept_through_everything_waits_too(lab: Lab) -> None:
     first.work(1)
     sleeper.work(1)
     assert lab.task(task.id).status is TaskStatus.RUNNING
+
+
+def test_a_part_that_fails_costs_the_others_nothing(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    reaper = Reaper(lab)
+    reaper.work(1)
+    later = lab.send(delay_us=SECOND)
+    late = lab.send(good_until=lab.clock.now + SECOND)
+    running = lab.running(queue_name="another")
+    with monkeypatch.context() as broken:
+        broken.setattr(timing, "next_due", lambda *args, **more: 1 / 0)
+        reaper.work(LEASE + 2)
+        assert lab.status(later) is TaskStatus.SCHEDULED
+        assert lab.status(late) is TaskStatus.EXPIRED
+        assert lab.status(running.id) is PENDING
+    # It is said, and then tried ever more seldom.
+    assert 1 < caplog.text.count("promote failed; it is tried again in") < LEASE
+    reaper.work(60)
+    assert lab.status(later) is PENDING
+
+
+def test_the_wal_of_a_file_is_kept_short(labs: Labs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with a library that must not do it by itself."""
+    monkeypatch.setattr(connections, "is_vulnerable", lambda version: True)
+    with labs.open(Kind.SQLITE3_FILE) as lab:
+        reaper = Reaper(lab)
+        lengths = set()
+        for _ in range(5):
+            for _ in range(40):
+                lab.send(args=f'["{"x" * 4_000}"]')
+            reaper.work(2)
+            lengths.add(Path(f"{lab.path}-wal").stat().st_size)
+    # What was copied is written over, so it grows once and not five times.
+    assert max(lengths) < 1.5 * min(lengths)
 
 
 # Many workers.
