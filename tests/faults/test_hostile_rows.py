@@ -199,6 +199,9 @@ def _besieged(site: Site, sample: int | None) -> None:
     after = [site.send("good", number) for number in range(20)]
     for handle in (*before, *after):
         assert ended(handle, 60.0) is TaskStatus.COMPLETED, worker.said[-5000:]
+    # Not before the owners of leases had their chance.
+    recovered = "INVALID_ROW: the lease "
+    until(lambda: recovered in worker.said, what=f"a lease to be dropped:\n{worker.said[-3000:]}")
     _let_settle(site, worker)
     last = [site.send("good", number) for number in range(5)]
     for handle in last:
