@@ -131,6 +131,15 @@ def test_a_commit_carries_the_first_hint_and_owes_the_second(store: PostgresStor
         until(lambda: "images" in listener.wait(0.1))
 
 
+def test_a_name_that_no_hint_can_carry_costs_no_commit(store: PostgresStore) -> None:
+    """The server refuses so long a payload, and with it the transaction."""
+    with store.listen(Channel.READY) as listener:
+        until(lambda: listener.wait(0.1) == {""})
+        store.run(verbs.put_and_tell("x", "q" * 8_000))
+        until(lambda: listener.wait(0.1) == {""}, what="everybody to be told to look")
+    assert store.run(verbs.bodies()) == ["x"]
+
+
 def test_a_hint_for_a_dead_server_is_lost_and_disturbs_nobody(
     url: str,
     make_store: MakeStore,
