@@ -128,6 +128,17 @@ def test_those_who_make_a_file_at_once_all_have_it(path: Path) -> None:
         os.close(fd)
 
 
+@pytest.mark.parametrize("name", ["turn", "lock"])
+def test_a_lock_file_of_a_stranger_is_not_used(
+    make_store: MakeStore, path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share(path)
+    path.with_name(f"{path.name}-{name}").touch()
+    monkeypatch.setattr(side_file, "is_trusted", lambda found, database, user: False)
+    with pytest.raises(StoreError, match=f"-{name} belongs to user .* remove it"):
+        make_store().run(verbs.make())
+
+
 def status(mode: int, user: int, group: int) -> os.stat_result:
     return os.stat_result((mode, 1, 1, 1, user, group, 0, 0, 0, 0))
 
