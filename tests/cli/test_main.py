@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
+from holdfast import Holdfast
 from holdfast.cli.main import ALIASES, COMMANDS, main
 from tests.cli.conftest import run
 
@@ -206,6 +207,21 @@ def test_a_terminal_gets_colours_and_short_ids_that_work(tmp_path: Path, columns
     assert "resize" in shown
     assert task_id in shown
     assert "no worker is running" in " ".join(shown.split())
+
+
+def test_a_terminal_of_eighty_columns_has_room_for_what_went_wrong(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'holdfast.db'}"
+    with Holdfast(url) as app:
+
+        @app.task("resize")
+        def resize() -> None:
+            raise ValueError("no such picture")
+
+        task = resize.send().id
+        app.worker().run_until_idle()
+    listed = at_a_terminal("dead-letters", "list", cwd=tmp_path, columns=80)
+    assert "ValueError: no such picture" in listed
+    assert f"{str(task)[:8]}-{str(task)[-6:]}" in listed
 
 
 def test_no_color_is_no_style_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
