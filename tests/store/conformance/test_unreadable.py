@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.core.decide import Change, decide
 from holdfast.core.errors import StoreError, UnreadableRow
+from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Crashed
 from holdfast.core.records import TaskFilter
@@ -13,8 +14,8 @@ from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.store import rows
 from holdfast.store.verbs import finish, inspect, leases, refusal, unreadable
 from holdfast.store.verbs.leases import Abandoned
-from tests.support.stores import Lab
-from tests.support.verbs import HOST, LEASE_US, WORKER
+from tests.support.stores import Kind, Lab
+from tests.support.verbs import HOST, LEASE_US, WORKER, step
 
 NONSENSE = "nonsense"
 
@@ -120,6 +121,27 @@ def test_a_run_without_its_start_is_completed(lab: Lab) -> None:
     spoil(lab, task.id, "started_at", None)
     lab.complete(task, "1")
     assert lab.status(task.id) is TaskStatus.COMPLETED
+
+
+@pytest.mark.parametrize("lab", [Kind.SQLITE_FILE], indirect=True)
+def test_an_edge_to_no_task_keeps_no_parent_from_ending(lab: Lab) -> None:
+    """PostgreSQL takes nothing but an id there."""
+    workflow = new_id()
+    parent = step(workflow)
+    child = step(workflow, parent.id)
+    lab.submit(parent, child)
+    lab.sql(
+        "INSERT INTO holdfast_task_dependencies (parent_id, child_id, on_status) "
+        "VALUES (:id, 'zz', 'always')",
+        id=parent.id,
+    )
+
+    lab.fail_and_resubmit(lab.started(lab.claim_of(parent.id)))
+    assert lab.status(child.id) is TaskStatus.WAITING
+    run = lab.started(lab.claim_of(parent.id))
+    lab.run(finish.complete([finish.Completion(run.key, run.token, "1", in_workflow=True)]))
+    assert lab.status(parent.id) is TaskStatus.COMPLETED
+    assert lab.status(child.id) is TaskStatus.PENDING
 
 
 def test_a_list_names_what_it_cannot_read(lab: Lab) -> None:

@@ -17,7 +17,7 @@ from holdfast.store.sqlite import connections
 from holdfast.store.verbs import timing
 from tests.support.locks import impatient, locked_rows
 from tests.support.stores import SECOND, Kind, Lab, Labs
-from tests.support.verbs import LEASE_US, step
+from tests.support.verbs import LEASE_US, WORKER, step
 
 PENDING, RUNNING = TaskStatus.PENDING, TaskStatus.RUNNING
 
@@ -71,6 +71,19 @@ def test_what_is_recovered_is_said(lab: Lab, caplog: pytest.LogCaptureFixture) -
         f"mail.send {short_id(task.id)} recovered after attempt 1: its worker vanished: the lease "
         "ran out; runs again at once (crash 1 of 3)"
     )
+
+
+def test_no_name_of_a_worker_forges_a_line(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    for evil in ("w\nERROR forged", "w\x1b[2J"):
+        lab.running()
+        lab.sql(
+            "UPDATE holdfast_leases SET worker_id = :evil WHERE worker_id = :worker",
+            evil=evil,
+            worker=WORKER,
+        )
+    Reaper(lab).work(LEASE + 2)
+    assert caplog.text.count(" vanished: 1 of its tasks recovered") == 2
+    assert all(message.isprintable() for message in caplog.messages)
 
 
 def test_what_expires_is_counted(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
