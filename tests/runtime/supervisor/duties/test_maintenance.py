@@ -13,7 +13,7 @@ from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.maintenance import Maintenance
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.protocol import Store
-from holdfast.store.sqlite import connections
+from holdfast.store.sqlite import opener
 from holdfast.store.verbs import timing
 from tests.support.locks import impatient, locked_rows
 from tests.support.stores import SECOND, Kind, Lab, Labs
@@ -159,7 +159,7 @@ def test_a_part_that_fails_costs_the_others_nothing(
 
 def test_the_wal_of_a_file_is_kept_short(labs: Labs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with a library that must not do it by itself."""
-    monkeypatch.setattr(connections, "is_vulnerable", lambda version: True)
+    monkeypatch.setattr(opener, "is_vulnerable", lambda version: True)
     with labs.open(Kind.SQLITE3_FILE) as lab:
         reaper = Reaper(lab)
         lengths = set()
