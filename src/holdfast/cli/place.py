@@ -62,13 +62,13 @@ def place_options(function: Callable[..., None]) -> Callable[..., None]:
     @click.option("--schema", help="PostgreSQL: the schema of the tables; goes with --url.")
     @wraps(function)
     def command(app: str | None, url: str | None, schema: str | None, **given: Any) -> None:
-        function(place=Given(app, url, schema), **given)
+        function(place=PlaceOptions(app, url, schema), **given)
 
     return command
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PlaceOptions:
     """What the options said."""
 
     app: str | None = None

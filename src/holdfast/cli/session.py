@@ -22,7 +22,7 @@ from uuid import UUID
 
 import click
 
-from holdfast.cli.place import AppUnusable, Given, Place, place_options
+from holdfast.cli.place import AppUnusable, Place, PlaceOptions, place_options
 from holdfast.cli.render.screen import Screen
 from holdfast.client.access import Access
 from holdfast.client.control import Control
@@ -117,7 +117,7 @@ def operates(*, creates: bool = False) -> Callable[[Callable[..., None]], Callab
         @place_options
         @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
         @wraps(function)
-        def command(place: Given, as_json: bool, **given: Any) -> None:
+        def command(place: PlaceOptions, as_json: bool, **given: Any) -> None:
             with session(place, as_json=as_json, creates=creates) as opened:
                 function(opened, **given)
 
@@ -127,7 +127,9 @@ def operates(*, creates: bool = False) -> Callable[[Callable[..., None]], Callab
 
 
 @contextmanager
-def session(given: Given, *, as_json: bool, creates: bool = False) -> Iterator[CommandSession]:
+def session(
+    given: PlaceOptions, *, as_json: bool, creates: bool = False
+) -> Iterator[CommandSession]:
     """A session; errors of Holdfast inside it end the command."""
     place: Place | None = None
     with _warnings() as warned:
