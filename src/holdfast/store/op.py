@@ -31,6 +31,8 @@ Values cross this line in neutral types, which each engine binds in its own way:
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
@@ -38,6 +40,8 @@ from functools import wraps
 from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from msgspec import Struct
+
+from holdfast.core.errors import StoreUnavailable
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -253,6 +257,18 @@ def writes(verb: Callable[P, Steps[T]]) -> Callable[P, Op[T]]:
 def alone(verb: Callable[P, Steps[T]]) -> Callable[P, Op[T]]:
     """Declare a verb whose single write needs no explicit transaction."""
     return _operation(Mode.ALONE)(verb)
+
+
+def repeat(run: Callable[[Op[T]], T], make: Callable[[], Op[T]], tries: int) -> T:
+    """Run an operation, made anew after a deadlock or serialisation conflict."""
+    for failed in range(1, tries):
+        try:
+            return run(make())
+        except StoreUnavailable as error:
+            if not error.conflict:
+                raise
+        time.sleep(random.uniform(0.0, 0.005 * 2**failed))
+    return run(make())
 
 
 def drive(

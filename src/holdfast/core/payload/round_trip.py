@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import inspect as kinds
 
-__all__ = ["Change", "OpenType", "find_bytes_as_text"]
+__all__ = ["OpenType", "ValueChange", "find_bytes_as_text"]
 
 _PLAIN: Final = (str, int, float, type(None))
 _BYTES: Final = (bytes, bytearray, memoryview)
@@ -32,7 +32,7 @@ _RECORDS: Final = (
 _ANY: Final = kinds.AnyType()
 
 
-class Change(NamedTuple):
+class ValueChange(NamedTuple):
     """A part of a value that would come back as another type."""
 
     path: str
@@ -62,16 +62,16 @@ class OpenType:
             return None  # a type of its own, which the decoder handles or refuses
         return cls(info) if _holds_any(info, set()) else None
 
-    def find_change(self, sent: Any, back: Any) -> Change | None:
+    def find_change(self, sent: Any, back: Any) -> ValueChange | None:
         """The first part of `sent` that is another type in `back`, and that the annotation
         says nothing about."""
         return _find(self._info, sent, back, "")
 
 
-def find_bytes_as_text(sent: Any, back: Any, path: str = "") -> Change | None:
+def find_bytes_as_text(sent: Any, back: Any, path: str = "") -> ValueChange | None:
     """The first bytes of `sent` that are text in `back`: their base64, which nobody meant."""
     if isinstance(sent, _BYTES):
-        return Change(path, sent, back) if isinstance(back, str) else None
+        return ValueChange(path, sent, back) if isinstance(back, str) else None
     if isinstance(sent, dict) and isinstance(back, dict):
         return _first(
             find_bytes_as_text(item, back.get(key), path + _step(key)) for key, item in sent.items()
@@ -82,7 +82,7 @@ def find_bytes_as_text(sent: Any, back: Any, path: str = "") -> Change | None:
     return None
 
 
-def _find(info: kinds.Type, sent: Any, back: Any, path: str) -> Change | None:
+def _find(info: kinds.Type, sent: Any, back: Any, path: str) -> ValueChange | None:
     if _is_any(info):
         return _find_open(sent, back, path)
     if isinstance(info, _ITEMS):
@@ -104,25 +104,25 @@ def _find(info: kinds.Type, sent: Any, back: Any, path: str) -> Change | None:
     return find_bytes_as_text(sent, back, path)
 
 
-def _find_open(sent: Any, back: Any, path: str) -> Change | None:
+def _find_open(sent: Any, back: Any, path: str) -> ValueChange | None:
     """The same where nothing is annotated: whatever has another type now, has changed."""
     if isinstance(sent, Enum):
-        return Change(path, sent, back)
+        return ValueChange(path, sent, back)
     if isinstance(sent, _PLAIN):
         return None
     if isinstance(sent, dict):
         return _find_in_mapping(_ANY, _ANY, sent, back, path)
     if isinstance(sent, list):
         return _find_in_items(_ANY, sent, back, path)
-    return Change(path, sent, back)
+    return ValueChange(path, sent, back)
 
 
-def _find_in_items(kind: kinds.Type, sent: Any, back: Any, path: str) -> Change | None:
+def _find_in_items(kind: kinds.Type, sent: Any, back: Any, path: str) -> ValueChange | None:
     if isinstance(sent, set | frozenset):
         # No order to compare by; but a set's items are mostly of one type.
         odd = (item for item in sent if not isinstance(item, _PLAIN) or isinstance(item, Enum))
         item = next(odd, None) if _is_any(kind) else None
-        return None if item is None else Change(path, item, "")
+        return None if item is None else ValueChange(path, item, "")
     if not isinstance(sent, Iterable) or not isinstance(back, Iterable):
         return None
     pairs = enumerate(zip(sent, back, strict=False))
@@ -131,13 +131,13 @@ def _find_in_items(kind: kinds.Type, sent: Any, back: Any, path: str) -> Change 
 
 def _find_in_mapping(
     key_kind: kinds.Type, kind: kinds.Type, sent: Any, back: Any, path: str
-) -> Change | None:
+) -> ValueChange | None:
     if not isinstance(sent, Mapping) or not isinstance(back, Mapping):
         return None
     for key, item in sent.items():
         place = path + _step(key)
         if isinstance(key, Enum) and _is_any(key_kind):
-            return Change(place, key, str(key.value))
+            return ValueChange(place, key, str(key.value))
         if key in back:
             change = _find(kind, item, back[key], place)
             if change is not None:
@@ -185,7 +185,7 @@ def _part(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
-def _first(changes: Iterable[Change | None]) -> Change | None:
+def _first(changes: Iterable[ValueChange | None]) -> ValueChange | None:
     return next((change for change in changes if change is not None), None)
 
 

@@ -30,7 +30,7 @@ from holdfast.core.payload.codec import (
     split_object,
     unsupported,
 )
-from holdfast.core.payload.round_trip import Change, OpenType, find_bytes_as_text
+from holdfast.core.payload.round_trip import OpenType, ValueChange, find_bytes_as_text
 from holdfast.core.result import TaskResult
 
 __all__ = ["Arguments", "Signature"]
@@ -320,7 +320,7 @@ class Signature:
         return decoder(Any)  # never sent: its default serves
 
 
-def _example(place: str, change: Change) -> str:
+def _example(place: str, change: ValueChange) -> str:
     """ ", such as `x: Path`" where the whole argument is what changes, and its type has a name."""
     if change.path:
         return ""

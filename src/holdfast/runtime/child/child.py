@@ -39,7 +39,6 @@ from holdfast.runtime.wire.framing import Reader, frame, marker
 from holdfast.runtime.wire.messages import (
     EXIT_BROKEN,
     EXIT_CUT_OFF,
-    Answer,
     Cancel,
     Done,
     Fork,
@@ -49,6 +48,7 @@ from holdfast.runtime.wire.messages import (
     Message,
     Note,
     Rang,
+    Reply,
     Run,
     RunReport,
     Said,
@@ -233,7 +233,7 @@ class Child:
                 self.end(slot, why, where)
             case Stack(ticket, slot):
                 self.link.send(Stacked(ticket, self.stack(slot)))
-            case Answer():
+            case Reply():
                 self.store.answered(message)
             case Rang():
                 self.store.rang(message)

@@ -24,10 +24,10 @@ from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
 from holdfast.core.identity import running
 from holdfast.core.pause import growing
 from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.wire.messages import Answer, Ask, Listen, Message, Rang
-from holdfast.runtime.wire.relay_codec import Asked, decode_rows, encode_asked, is_conflict, rebuild
+from holdfast.runtime.wire.messages import Ask, Listen, Message, Rang, Reply
+from holdfast.runtime.wire.relay_codec import Asked, decode_rows, encode_asked, rebuild
 from holdfast.store.migrate import SchemaConnection
-from holdfast.store.op import Channel, Hint, Mode, Op, Statement, Steps, alone
+from holdfast.store.op import Channel, Hint, Mode, Op, Statement, Steps, alone, repeat
 from holdfast.store.settings import Engine, StoreSettings
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class RemoteStore:
         self._line = line
         self._settings = settings
         self._tickets = count(1)
-        self._waiting: dict[int, SimpleQueue[Answer]] = {}
+        self._waiting: dict[int, SimpleQueue[Reply]] = {}
         self._lock = threading.Lock()
         self._listeners: list[RemoteListener] = []
 
@@ -71,21 +71,17 @@ class RemoteStore:
         The supervisor does not wait for a row that somebody's transaction holds: it says so,
         and the wait, for as long as the app's `lock_timeout`, is here.
         """
-        failed = held = 0
+        held = 0
         deadline = time.monotonic() + self._settings.lock_timeout
         while True:
             try:
-                return self.run(make())
+                return repeat(self.run, make, tries)
             except StoreUnavailable as error:
-                if is_conflict(error) and failed < tries - 1:
-                    failed += 1
-                    pause = 0.005 * 2**failed
-                elif error.locked and time.monotonic() < deadline:
-                    held += 1
-                    pause = growing(0.05, held, 1.0)
-                else:
+                if not error.locked or time.monotonic() >= deadline:
                     raise
-            time.sleep(random.uniform(pause / 2 if held else 0.0, pause))
+            held += 1
+            pause = growing(0.05, held, 1.0)
+            time.sleep(random.uniform(pause / 2, pause))
 
     def hint(self, channel: Channel, queues: Sequence[str] = ()) -> None:
         """Wake listeners now. Best effort; never raises."""
@@ -114,7 +110,7 @@ class RemoteStore:
 
     # What the child's own machinery calls.
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: Reply) -> None:
         """The supervisor has answered."""
         waiting = self._waiting.get(answer.ticket)
         if waiting is not None:
@@ -138,7 +134,7 @@ class RemoteStore:
     def _heard(self) -> set[Channel]:
         return {channel for listener in self._listeners for channel in listener.channels}
 
-    def open_errand(self) -> tuple[int, SimpleQueue[Answer]]:
+    def open_errand(self) -> tuple[int, SimpleQueue[Reply]]:
         """A new ticket, and where its answers arrive."""
         ticket = next(self._tickets)
         answers = self._waiting[ticket] = SimpleQueue()

@@ -6,7 +6,7 @@ is one task handed to one child, a *ticket* one question and its answer.
 
     supervisor → template   Fork, Forget
     template → supervisor   Manifest, Broken, Forked, Died
-    supervisor → child      Run, Withdraw, Cancel, Stack, Tell, Answer, Rang, Leave
+    supervisor → child      Run, Withdraw, Cancel, Stack, Tell, Reply, Rang, Leave
     child → supervisor      Hello, Done, Withdrawn, Said, Note, Stacked, Told, Ask, Listen, Waits
 
 A process child's output comes through a pipe instead, cut into pieces by markers; the rest
@@ -177,7 +177,7 @@ class Tell(Message, frozen=True):
     """How long until it runs again."""
 
 
-class Answer(Message, frozen=True):
+class Reply(Message, frozen=True):
     """The answer to an `Ask`."""
 
     ticket: int
@@ -299,6 +299,6 @@ class Waits(Message, frozen=True):
 ToSupervisor: TypeAlias = (
     Hello | Done | Withdrawn | Said | Note | Stacked | Where | Told | Ask | Listen | Waits
 )
-ToChild: TypeAlias = Run | Withdraw | Cancel | Stack | Tell | Answer | Rang | Leave
+ToChild: TypeAlias = Run | Withdraw | Cancel | Stack | Tell | Reply | Rang | Leave
 ToTemplate: TypeAlias = Fork | Forget
 FromTemplate: TypeAlias = Manifest | Broken | Forked | Died

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from holdfast.core import errors
-from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
-from holdfast.runtime.wire.messages import Answer
+from holdfast.core.errors import HoldfastError, StoreError
+from holdfast.runtime.wire.messages import Reply
 from holdfast.store.op import (
     At,
     Changes,
@@ -31,9 +31,6 @@ from holdfast.store.op import (
 )
 
 Asked: TypeAlias = "Statement | tuple[Statement, ...]"
-
-CONFLICT: Final = "conflict"
-"""A field of an error that says: made anew, the operation may well succeed."""
 
 _NAME: Final = re.compile(r"[a-z_]+")
 
@@ -136,7 +133,7 @@ def decode_rows(asked: Asked, plain: Any) -> list[Row] | list[list[Row]]:
     return [[tuple(row) for row in rows] for rows in plain]
 
 
-def refusal(ticket: int, error: Exception, *, conflict: bool = False) -> Answer:
+def refusal(ticket: int, error: Exception) -> Reply:
     """An error, as an answer."""
     if not isinstance(error, HoldfastError) or type(error).__name__ not in _ERRORS:
         error = StoreError(f"{type(error).__name__}: {error}")
@@ -145,23 +142,16 @@ def refusal(ticket: int, error: Exception, *, conflict: bool = False) -> Answer:
         for name, value in vars(error).items()
         if value is None or isinstance(value, bool | int | float | str)
     }
-    if conflict:
-        fields[CONFLICT] = True
-    return Answer(ticket, fields, error=str(error), error_kind=type(error).__name__)
+    return Reply(ticket, fields, error=str(error), error_kind=type(error).__name__)
 
 
-def rebuild(answer: Answer) -> HoldfastError:
+def rebuild(answer: Reply) -> HoldfastError:
     """The error of an answer, of the same class and with the same fields."""
     kind = _ERRORS.get(answer.error_kind or "", StoreError)
     error = kind.__new__(kind)
     error.args = (answer.error or "",)
     vars(error).update(answer.rows or {})
     return error
-
-
-def is_conflict(error: StoreUnavailable) -> bool:
-    """Whether an error that came over the wire asks for the operation to be made anew."""
-    return bool(vars(error).get(CONFLICT))
 
 
 _ERRORS: Final[dict[str, type[HoldfastError]]] = {

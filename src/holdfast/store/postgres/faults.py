@@ -118,11 +118,6 @@ def malformed(error: psycopg.Error, *, address: str) -> ConfigError:
     return ConfigError(f"the PostgreSQL URL cannot be read: {reason}", option="url")
 
 
-def is_conflict(error: StoreUnavailable) -> bool:
-    """Whether running the operation anew at once is the right answer."""
-    return error.conflict
-
-
 def _slot_taken(error: psycopg.Error) -> bool:
     """Whether a unique slot was taken between our look and our write: the next look sees it."""
     return error.diag.constraint_name == "holdfast_tasks_unique"

@@ -7,21 +7,18 @@ Owns the composition: binder, pool, hints, listeners. What a transaction is live
 from __future__ import annotations
 
 import logging
-import random
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import psycopg
 
-from holdfast.core.errors import HoldfastError, StoreUnavailable
+from holdfast.core.errors import HoldfastError
 from holdfast.store.migrate import SchemaConnection
-from holdfast.store.op import Channel, Mode, Op
+from holdfast.store.op import Channel, Mode, Op, repeat
 from holdfast.store.postgres import arrays
 from holdfast.store.postgres.binding import Binder
 from holdfast.store.postgres.connection import Opener, OwnConnection
-from holdfast.store.postgres.faults import is_conflict
 from holdfast.store.postgres.hints import Limiter, Note
 from holdfast.store.postgres.listen_route import ListenRoute
 from holdfast.store.postgres.listener import PollListener, PostgresListener
@@ -88,14 +85,7 @@ class PostgresStore:
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
         """Run an operation, made anew after a deadlock or serialisation conflict."""
-        for failed in range(1, tries):
-            try:
-                return self.run(make())
-            except StoreUnavailable as error:
-                if not is_conflict(error):
-                    raise
-            time.sleep(random.uniform(0.0, 0.005 * 2**failed))
-        return self.run(make())
+        return repeat(self.run, make, tries)
 
     def hint(self, channel: Channel, queues: Sequence[str] = ()) -> None:
         """Wake listeners soon, from a thread of the store; never raises."""

@@ -15,7 +15,7 @@ import pytest
 from holdfast.core.options.policy import Policy
 from holdfast.runtime.supervisor.children.message_loop import MessageLoop
 from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.wire.messages import Answer, Done
+from holdfast.runtime.wire.messages import Done, Reply
 from tests.runtime.supervisor.state.test_ledger import claimed
 from tests.support.deadline import until
 from tests.support.hands import Hands
@@ -113,7 +113,7 @@ def test_a_full_socket_is_waited_for_and_not_tried_over_and_over(hands: Hands) -
     )
     hands.child.output, child_output = os.pipe()
     hands.child._stuck = loop.stuck
-    hands.child.say(*[Answer(n, rows="x" * 100_000) for n in range(100)])
+    hands.child.say(*[Reply(n, rows="x" * 100_000) for n in range(100)])
     stop = threading.Event()
 
     def run() -> None:
@@ -126,9 +126,9 @@ def test_a_full_socket_is_waited_for_and_not_tried_over_and_over(hands: Hands) -
         spent, deadline = time.process_time(), time.monotonic() + 0.3
         until(lambda: time.monotonic() > deadline)
         assert time.process_time() - spent < 0.15
-        heard: list[Answer] = []
+        heard: list[Reply] = []
         while len(heard) < 100:
-            heard += until(lambda: hands.heard(Answer))
+            heard += until(lambda: hands.heard(Reply))
         assert [answer.ticket for answer in heard] == list(range(100))
     finally:
         stop.set()

@@ -81,7 +81,7 @@ _ID: Final = list(COLUMNS).index("id")
 _ID_SIZE: Final = 16
 
 
-class Holder(Protocol):
+class ClaimHolder(Protocol):
     """Who asks, as far as its claims go."""
 
     def holds(self, key: object, token: object) -> bool:
@@ -93,7 +93,7 @@ class NotAllowed(Exception):
     """A task asked for what is none of its business."""
 
 
-def check(asked: Asked, asker: Holder) -> None:
+def check(asked: Asked, asker: ClaimHolder) -> None:
     """Raise `NotAllowed` for the first statement that code in a task may not ask."""
     if isinstance(asked, Statement):
         _check(asked, asker)
@@ -102,7 +102,7 @@ def check(asked: Asked, asker: Holder) -> None:
             _check(statement, asker)
 
 
-def _check(statement: Statement, asker: Holder) -> None:
+def _check(statement: Statement, asker: ClaimHolder) -> None:
     name, params = statement.name, statement.params
     if name not in ALLOWED:
         raise NotAllowed(f"code in a task may not ask the store for {name!r}")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.supervisor.relay.turns import Turns
 from holdfast.runtime.supervisor.state.held_rows import HeldRows
-from holdfast.runtime.wire.messages import Answer
+from holdfast.runtime.wire.messages import Reply
 from holdfast.store import rows
 from holdfast.store.group_commit import GroupCommit, Patience
 from holdfast.store.op import Hint, Mode, Op, Row, Rows, Statement, Steps, Table, at_once
@@ -48,7 +48,7 @@ class _Send:
         return self.asker, self.ticket
 
 
-_Answers: TypeAlias = "dict[tuple[Asker, int], Answer]"
+_Answers: TypeAlias = "dict[tuple[Asker, int], Reply]"
 
 
 class RelaySends:
@@ -58,7 +58,7 @@ class RelaySends:
         self,
         store: Store,
         *,
-        answer_of: Callable[[int, Exception], Answer],
+        answer_of: Callable[[int, Exception], Reply],
         held_rows: HeldRows | None = None,
     ) -> None:
         self._store = store
@@ -67,7 +67,7 @@ class RelaySends:
         """Unique slots that somebody's transaction was taking, and when (monotonic)."""
         self._answer_of = answer_of
         self._thread = Turns(1, "holdfast-relay-sends")
-        self._group: GroupCommit[_Send, Answer] = GroupCommit(
+        self._group: GroupCommit[_Send, Reply] = GroupCommit(
             self._commit,
             partial(self._thread.give, self),
             patience=Patience(0.0),
@@ -79,7 +79,7 @@ class RelaySends:
         """A child has asked for this `submit`."""
         assert statement.table is not None
 
-        def tell(outcome: Answer | Exception) -> None:
+        def tell(outcome: Reply | Exception) -> None:
             if isinstance(outcome, Exception):
                 outcome = self._answer_of(ticket, outcome)
             asker.say(outcome)
@@ -90,7 +90,7 @@ class RelaySends:
         """Commit what has been asked, and end."""
         self._thread.close()
 
-    def _commit(self, batch: Sequence[_Send]) -> list[Answer]:
+    def _commit(self, batch: Sequence[_Send]) -> list[Reply]:
         """The answer of each."""
         together, held = batch, []
         if self._held:
@@ -127,7 +127,7 @@ class RelaySends:
         # The same id in two sends was created by one of them; the other finds it.
         by_id = {rows.uuid(row[0]): row for row in created}
         return {
-            send.key: Answer(send.ticket, [by_id.pop(id) for id in _ids(send) if id in by_id])
+            send.key: Reply(send.ticket, [by_id.pop(id) for id in _ids(send) if id in by_id])
             for send in batch
         }
 

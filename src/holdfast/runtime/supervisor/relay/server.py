@@ -22,14 +22,14 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, Final, Protocol
 
-from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.core.errors import StoreError
 from holdfast.runtime.supervisor.relay import permissions
 from holdfast.runtime.supervisor.relay.permissions import NotAllowed
 from holdfast.runtime.supervisor.relay.sends import RelaySends
 from holdfast.runtime.supervisor.relay.turns import Turns
 from holdfast.runtime.supervisor.state.child_handle import ProtocolError
 from holdfast.runtime.supervisor.state.held_rows import HeldRows
-from holdfast.runtime.wire.messages import Answer, Ask, Listen, Message, Rang
+from holdfast.runtime.wire.messages import Ask, Listen, Message, Rang, Reply
 from holdfast.runtime.wire.relay_codec import Asked, decode_asked, refusal
 from holdfast.store.op import Channel, Mode, Op, Statement, Steps
 from holdfast.store.protocol import Store
@@ -82,7 +82,7 @@ class _Owed:
         """Answer."""
         with self._lock:
             for message in messages:
-                if isinstance(message, Answer):
+                if isinstance(message, Reply):
                     self._bytes -= self._sizes.pop(message.ticket, 0)
         self._child.say(*messages)
 
@@ -187,7 +187,7 @@ class RelayServer:
             return Op(_just(asked), mode, question.name)
 
         try:
-            answer = Answer(question.ticket, self._store.attempt(make))
+            answer = Reply(question.ticket, self._store.attempt(make))
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
             answer = self._failed(question.ticket, error)
         child.say(answer)
@@ -203,7 +203,7 @@ class RelayServer:
             wanted = asked
             while True:
                 rows = yield wanted
-                child.say(Answer(question.ticket, rows))
+                child.say(Reply(question.ticket, rows))
                 asked_at = monotonic()
                 try:
                     following = waiting.get(timeout=max(0.0, left))
@@ -223,7 +223,7 @@ class RelayServer:
 
         try:
             self._store.run(Op(steps(), Mode.WRITE, question.name))
-            answer = Answer(question.ticket, [])
+            answer = Reply(question.ticket, [])
         except _Undone:
             return
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who asked
@@ -242,22 +242,14 @@ class RelayServer:
                 log.warning("refused: %s (asked by %s)", what, child.name)
             raise StoreError(what) from None
 
-    def _failed(self, ticket: int, error: Exception) -> Answer:
+    def _failed(self, ticket: int, error: Exception) -> Reply:
         if not isinstance(error, StoreError):
             log.debug("a child's question failed", exc_info=error)
-        return refusal(ticket, error, conflict=_is_conflict(self._store, error))
+        return refusal(ticket, error)
 
 
 def _just(asked: Asked) -> Steps[Any]:
     return (yield asked)
-
-
-def _is_conflict(store: Store, error: Exception) -> bool:
-    if store.engine != "postgresql" or not isinstance(error, StoreUnavailable):
-        return False
-    from holdfast.store.postgres.faults import is_conflict
-
-    return is_conflict(error)
 
 
 class _Waiting:
