@@ -37,11 +37,10 @@ from holdfast.core.outcome import (
 from holdfast.core.payload.codec import to_json
 from holdfast.core.result import TaskError
 from holdfast.runtime.orphan_guard import Lifeline
-from holdfast.runtime.supervisor.children.output_log import Splitter
 from holdfast.runtime.supervisor.relay.server import RelayServer
 from holdfast.runtime.wire import framing, shared_page
 from holdfast.runtime.wire import messages as wire
-from holdfast.runtime.wire.framing import Reader
+from holdfast.runtime.wire.framing import Reader, Splitter
 from holdfast.runtime.wire.messages import Fork, FromTemplate, Job, Kind, Message, ToSupervisor
 from holdfast.runtime.wire.shared_page import SharedPage
 

@@ -28,10 +28,10 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.reaper import reap
+from holdfast.runtime.supervisor.children.listening import Listening
 from holdfast.runtime.supervisor.children.message_loop import MessageLoop
 from holdfast.runtime.supervisor.children.pool import ChildPool
-from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
-from holdfast.runtime.supervisor.children.stack_queries import StackQueries
+from holdfast.runtime.supervisor.children.questions import RemoteHooks, StackQueries
 from holdfast.runtime.supervisor.children.template_keeper import TemplateKeeper
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
 from holdfast.runtime.supervisor.duties.claimer import Claimer
@@ -123,33 +123,36 @@ class Supervisor:
         )
         self._stack_queries = StackQueries()
         self._remote_hooks = RemoteHooks(self.ledger, manifest.hooks)
-        self._message_loop = MessageLoop(
-            self.ledger,
-            evidence=self._evidence,
-            relay=self._relay,
-            stacked=self._stack_queries.answered,
-            told=self._remote_hooks.told,
-        )
+        listening = Listening()
         self._pool = ChildPool(
             template,
             self.ledger,
             pool_size(options, manifest.tasks),
-            joined=self._message_loop.joined,
-            stuck=self._message_loop.stuck,
+            joined=listening.joined,
+            stuck=listening.stuck,
             # The largest message of a child is a batch of sends, or results that ended together.
             largest_frame=_LARGEST_BATCH + 2 * int(manifest.settings.get("max_payload", 0)),
         )
-        self._message_loop.attach(self._pool)
+        listening.listen_to(template)
         self._template_keeper = TemplateKeeper(
             template,
             manifest.tasks,
             self._pool,
             self.ledger,
-            self._message_loop,
+            listening,
             failed=self._failed,
             stir=self._stirred.ring,
         )
-        self._message_loop.templates = self._template_keeper
+        self._message_loop = MessageLoop(
+            self.ledger,
+            listening,
+            self._pool,
+            self._template_keeper,
+            evidence=self._evidence,
+            relay=self._relay,
+            stacked=self._stack_queries.answered,
+            told=self._remote_hooks.told,
+        )
         self._time_limits = TimeLimits(self.ledger, self._pool)
         aside = RefusedRows()
         self._claimer = Claimer(

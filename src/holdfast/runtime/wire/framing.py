@@ -35,6 +35,52 @@ def marker(nonce: bytes, slot: int) -> bytes:
     return nonce + _SLOT.pack(slot)
 
 
+class Splitter:
+    """Tells the tasks of one child's pipe apart."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self._nonce = nonce
+        self._slot = 0
+        self._carry = b""
+
+    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """Pieces of output with the slot each belongs to; 0 is nobody's."""
+        data = self._carry + data
+        self._carry = b""
+        nonce, width = self._nonce, len(self._nonce) + _SLOT.size
+        size = len(data)
+        if data.count(nonce) * width == size and data.startswith(nonce, size - width):
+            # Markers only, the last of them whole: short tasks that print nothing come by the
+            # thousand.
+            (self._slot,) = _SLOT.unpack_from(data, size - _SLOT.size)
+            return
+        start = 0
+        while True:
+            found = data.find(nonce, start)
+            if found < 0:
+                keep = _overlap(data, start, nonce)
+                end = len(data) - keep
+                if end > start:
+                    yield self._slot, data[start:end]
+                self._carry = data[end:]
+                return
+            if found > start:
+                yield self._slot, data[start:found]
+            if found + width > len(data):
+                self._carry = data[found:]
+                return
+            (self._slot,) = _SLOT.unpack_from(data, found + len(nonce))
+            start = found + width
+
+
+def _overlap(data: bytes, start: int, nonce: bytes) -> int:
+    """How many bytes at the end may be the beginning of a marker."""
+    for length in range(min(len(nonce) - 1, len(data) - start), 0, -1):
+        if data.endswith(nonce[:length]):
+            return length
+    return 0
+
+
 _encode = msgspec.msgpack.Encoder().encode
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from holdfast.core.options.policy import Policy
+from holdfast.runtime.supervisor.children.listening import Listening
 from holdfast.runtime.supervisor.children.message_loop import MessageLoop
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.wire.messages import Done, Reply
@@ -34,6 +35,9 @@ def hands() -> Iterator[Hands]:
 def message_loop(hands: Hands) -> MessageLoop:
     return MessageLoop(
         hands.ledger,
+        Listening(),
+        NOBODY,
+        NOBODY,
         evidence=NOBODY,
         relay=NOBODY,
         stacked=NOBODY,
@@ -98,21 +102,20 @@ def test_a_child_knows_how_many_of_its_tasks_are_captured(hands: Hands) -> None:
     assert hands.child.captured == 0
 
 
-class Relay:
-    def is_full(self, child: object) -> bool:
-        return False
-
-
 def test_a_full_socket_is_waited_for_and_not_tried_over_and_over(hands: Hands) -> None:
+    listening = Listening()
     loop = MessageLoop(
         hands.ledger,
+        listening,
+        NOBODY,
+        NOBODY,
         evidence=NOBODY,
-        relay=cast("Any", Relay()),
+        relay=NOBODY,
         stacked=NOBODY,
         told=NOBODY,
     )
     hands.child.output, child_output = os.pipe()
-    hands.child._stuck = loop.stuck
+    hands.child._stuck = listening.stuck
     hands.child.say(*[Reply(n, rows="x" * 100_000) for n in range(100)])
     stop = threading.Event()
 
@@ -134,6 +137,6 @@ def test_a_full_socket_is_waited_for_and_not_tried_over_and_over(hands: Hands) -
         stop.set()
         loop.wake()
         thread.join(5)
-        loop._listening.close()
+        listening.close()
         os.close(hands.child.output)
         os.close(child_output)

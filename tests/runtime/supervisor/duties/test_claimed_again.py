@@ -14,7 +14,7 @@ from holdfast.core.outcome import Failed, Outcome, Returned
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.queue_choice import QueueChoice
-from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
+from holdfast.runtime.supervisor.children.questions import RemoteHooks
 from holdfast.runtime.supervisor.duties.claimer import Claimer
 from holdfast.runtime.supervisor.duties.finisher import Finisher
 from holdfast.runtime.supervisor.outage import Outage

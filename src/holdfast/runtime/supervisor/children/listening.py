@@ -2,7 +2,8 @@
 
 Owns the selector. A child's socket is listened to unless the child said too much for now, has
 hung up, or has broken the protocol; a full one is also watched for room. What rests is not lost: it
-stays in the socket or pipe, and whoever writes into that waits.
+stays in the socket or pipe, and whoever writes into that waits. Other threads say here what else is
+to be listened to.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import Any, Final, Literal, TypeAlias
 
+from holdfast.runtime.supervisor.children.template_process import TemplateProcess
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.wake_pipe import WakePipe
 
 Place: TypeAlias = Literal["socket", "output", "hung-up"]
 """Of a child: where it speaks, where its tasks print; and a socket that came to its end."""
@@ -22,13 +25,52 @@ _LONGEST_WAIT: Final = 1.0
 
 
 class Listening:
-    """Used by the message loop's thread only, but for `unflushed`, to which any thread adds."""
+    """Any thread may use the first methods; the others are for the message loop's thread."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._resting: dict[tuple[ChildHandle, Place], float] = {}
+        self._wake_pipe = WakePipe()
         self.unflushed: set[ChildHandle] = set()
         """Children whose sockets did not take all that they were sent."""
+        self._newcomers: list[ChildHandle] = []
+        self._new_templates: list[TemplateProcess] = []
+        self.has_orphans = False
+        """Whether the template of all children has died, and nobody has looked after that yet."""
+        self.add(self._wake_pipe, None)
+
+    def joined(self, child: ChildHandle) -> None:
+        """A child was made."""
+        self._newcomers.append(child)
+        self.wake()
+
+    def stuck(self, child: ChildHandle) -> None:
+        """A child's socket is full: send the rest when it is not."""
+        self.unflushed.add(child)
+        self.wake()
+
+    def listen_to(self, template: TemplateProcess) -> None:
+        """Hear this template, too."""
+        template.sock.setblocking(False)
+        self._new_templates.append(template)
+        self.wake()
+
+    def orphaned(self) -> None:
+        """The template of all children is dead: notice their ends without it."""
+        self.has_orphans = True
+        self.wake()
+
+    def wake(self) -> None:
+        """End the wait of the message loop."""
+        self._wake_pipe.ring()
+
+    def welcome(self) -> None:
+        """Listen to what has been named since the last time."""
+        while self._new_templates:
+            template = self._new_templates.pop()
+            self.add(template.sock, template)
+        while self._newcomers:
+            self.watch(self._newcomers.pop())
 
     def add(self, what: Any, data: object) -> None:
         """Listen to something that is no child's."""
@@ -44,7 +86,10 @@ class Listening:
     def wait(self) -> Iterator[tuple[Any, bool]]:
         """Wait for something that can be read: its data, and whether it is that (or only room)."""
         for key, mask in self._selector.select(self._patience()):
-            yield key.data, bool(mask & selectors.EVENT_READ)
+            if key.data is None:
+                self._wake_pipe.hush()
+            else:
+                yield key.data, bool(mask & selectors.EVENT_READ)
 
     def close(self) -> None:
         self._selector.close()

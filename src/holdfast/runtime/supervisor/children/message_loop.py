@@ -17,11 +17,11 @@ import os
 from collections.abc import Callable
 from typing import Protocol
 
-from holdfast.core.outcome import NotBegun
+from holdfast.core.outcome import NotBegun, Returned
 from holdfast.core.records import Usage
 from holdfast.core.text import clean, one_line
 from holdfast.runtime.orphan_guard import alive
-from holdfast.runtime.supervisor.children import endings, orphans
+from holdfast.runtime.supervisor.children import outcomes
 from holdfast.runtime.supervisor.children.listening import FOR_EVER, Listening
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
@@ -29,7 +29,6 @@ from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState, ProtocolError
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import named
-from holdfast.runtime.supervisor.wake_pipe import WakePipe
 from holdfast.runtime.wire import messages
 from holdfast.store.verbs.evidence import LogPart, TaskNote
 
@@ -83,6 +82,9 @@ class MessageLoop:
     def __init__(
         self,
         ledger: Ledger,
+        listening: Listening,
+        pool: ChildPool,
+        templates: TemplateNews,
         *,
         evidence: Evidence,
         relay: Relay,
@@ -90,36 +92,16 @@ class MessageLoop:
         told: Callable[[ChildHandle, messages.Told], None],
     ) -> None:
         self._ledger = ledger
+        self._listening = listening
+        self._pool = pool
+        self._templates = templates
         self._evidence = evidence
         self._relay = relay
         self._stacked = stacked
         self._told = told
-        self._listening = Listening()
-        self._wake_pipe = WakePipe()
-        self._listening.add(self._wake_pipe, None)
-        self._newcomers: list[ChildHandle] = []
-        self._new_templates: list[TemplateProcess] = []
-        self._newly_orphaned = False
         self._orphans: dict[ChildHandle, int | None] = {}
-        self.templates: TemplateNews
-        self.pool: ChildPool
-
-    def attach(self, pool: ChildPool) -> None:
-        """Begin to hear the template."""
-        self.pool = pool
-        if pool.template is not None:
-            self.listen_to(pool.template)
-
-    def listen_to(self, template: TemplateProcess) -> None:
-        """Hear this template, too (any thread)."""
-        template.sock.setblocking(False)
-        self._new_templates.append(template)
-        self.wake()
-
-    def orphaned(self) -> None:
-        """The template of all children is dead: notice their ends without it."""
-        self._newly_orphaned = True
-        self.wake()
+        self._askers: set[ChildHandle] = set()
+        """Children whose code has asked something of the store."""
 
     def close(self) -> None:
         """Let go of every socket and pipe; nothing may be heard or said any more."""
@@ -128,56 +110,40 @@ class MessageLoop:
             os.close(child.output)
             child.close()
 
-    def joined(self, child: ChildHandle) -> None:
-        """A child was made (any thread)."""
-        self._newcomers.append(child)
-        self.wake()
-
-    def stuck(self, child: ChildHandle) -> None:
-        """A child's socket is full (any thread): send the rest when it is not."""
-        self._listening.unflushed.add(child)
-        self.wake()
-
     def wake(self) -> None:
         """End the wait of `tick` (any thread)."""
-        self._wake_pipe.ring()
+        self._listening.wake()
 
     def tick(self) -> float:
         """Wait for something to read, and read it."""
-        for what, has_something in self._listening.wait():
-            if what is None:
-                self._wake_pipe.hush()
-            elif isinstance(what, TemplateProcess):
+        listening = self._listening
+        for what, has_something in listening.wait():
+            if isinstance(what, TemplateProcess):
                 self._hear_template(what)
-            else:
-                child, place = what
-                if child.state is ChildState.DEAD:
-                    # Buried a moment ago; its descriptors' numbers may be others' by now.
-                    continue
-                if place == "end":
-                    self._bury_orphan(child)
-                elif place == "output":
-                    self._read_output(child)
-                elif has_something:
-                    self._hear(child)
-        for child, place in self._listening.rested():
+                continue
+            child, place = what
+            if child.state is ChildState.DEAD:
+                # Since a moment ago; its descriptors' numbers may be others' by now.
+                continue
+            if place == "end":
+                self._orphan_died(child)
+            elif place == "output":
+                self._read_output(child)
+            elif has_something:
+                self._hear(child)
+        for child, place in listening.rested():
             if place == "hung-up":
-                self._listening.rest(child, place, FOR_EVER)
+                listening.rest(child, place, FOR_EVER)
                 if child.hand or child.state is ChildState.READY:
                     # It lives, and nothing that it does can be heard of any more.
                     self._accuse(child, ProtocolError("closed its socket to the supervisor"))
-        self._welcome()
-        self._watch_orphans()
-        for child in list(self._listening.unflushed):
+        listening.welcome()
+        if listening.has_orphans:
+            listening.has_orphans = False
+            self._watch_orphans()
+        for child in list(listening.unflushed):
             self._flush(child)
         return 0.0
-
-    def _welcome(self) -> None:
-        while self._new_templates:
-            template = self._new_templates.pop()
-            self._listening.add(template.sock, template)
-        while self._newcomers:
-            self._listening.watch(self._newcomers.pop())
 
     def _flush(self, child: ChildHandle) -> None:
         """Send a child what its socket did not take; wait for room if there is still none."""
@@ -190,8 +156,6 @@ class MessageLoop:
             self._accuse(child, error)
         self._listening.watch(child)
 
-    # --- the template ----------------------------------------------------------------------
-
     def _hear_template(self, template: TemplateProcess) -> None:
         try:
             data = template.sock.recv(_CHUNK)
@@ -201,7 +165,7 @@ class MessageLoop:
             data = b""
         if not data:
             self._listening.remove(template.sock)
-            self.templates.ended(template)
+            self._templates.ended(template)
             return
         for message in template.reader.feed(data):
             if isinstance(message, messages.Forked):
@@ -211,45 +175,42 @@ class MessageLoop:
                         child.pid = message.pid
                         self._ready(child)
                         if child.breach is not None:
-                            self.pool.kill(child)
+                            self._pool.kill(child)
             elif isinstance(message, messages.Died):
                 with self._ledger.lock:
                     child = self._ledger.children.get(message.child)
                 if child is not None:
-                    self.bury(child, message.exit_code, message.exit_signal)
+                    self._died(child, message.exit_code, message.exit_signal)
             else:
-                self.templates.heard(template, message)
+                self._templates.heard(template, message)
 
     def _watch_orphans(self) -> None:
-        if not self._newly_orphaned:
-            return
-        self._newly_orphaned = False
         with self._ledger.lock:
             children = [c for c in self._ledger.children.values() if not c.orphaned]
         for child in children:
-            descriptor = self._orphans[child] = orphans.watch(child)
+            descriptor = self._orphans[child] = outcomes.watch_orphan(child)
             if descriptor is not None:
                 self._listening.add(descriptor, (child, "end"))
             elif child.pid is None or not alive(child.pid):
                 # Asked for, and not made any more; or dead in the same moment.
                 child.killed = child.pid is None
-                self._bury_orphan(child)
+                self._orphan_died(child)
 
-    def _bury_orphan(self, child: ChildHandle) -> None:
+    def _orphan_died(self, child: ChildHandle) -> None:
         descriptor = self._orphans.pop(child, None)
         if descriptor is not None:
             self._listening.remove(descriptor)
-        how = orphans.ended(child, descriptor)
-        self.bury(child, how.exit_code, how.exit_signal)
+        how = outcomes.orphan_ended(child, descriptor)
+        self._died(child, how.exit_code, how.exit_signal)
 
-    def bury(self, child: ChildHandle, exit_code: int | None, exit_signal: int | None) -> None:
+    def _died(self, child: ChildHandle, exit_code: int | None, exit_signal: int | None) -> None:
         """A child is dead and reaped: what it had in hand ends, each task in its own way."""
         child.is_reaped = True
         if child.breach is None:
             self._hear(child, last=True)
         self._read_output(child, most=2 * _PIPE)
         with self._ledger.lock:
-            death = endings.Death(child, exit_code, exit_signal)
+            death = outcomes.Death(child, exit_code, exit_signal)
             child.state = ChildState.DEAD
             for assignment in list(child.hand.values()):
                 if assignment.started:
@@ -258,21 +219,20 @@ class MessageLoop:
                     self._ledger.ended(
                         Finished(assignment, outcome, note=note, printed=printed, orphaned=True)
                     )
-            self.pool.buried(child)
-            self.pool.fill()
+            self._pool.gone(child)
+            self._pool.fill()
             self._ledger.announce()
         self._listening.forget(child)
+        self._askers.discard(child)
         self._relay.gone(child)
         self._evidence.gone(child)
         os.close(child.output)
         child.close()
 
-    # --- children --------------------------------------------------------------------------
-
     def _hear(self, child: ChildHandle, *, last: bool = False) -> None:
         """Read what a child says; what it says last, whatever the pace."""
         for _ in range(_MOST_CHUNKS):
-            if self._relay.is_full(child) and not last:
+            if child in self._askers and self._relay.is_full(child) and not last:
                 self._listening.rest(child, "socket", _REST)
                 return
             try:
@@ -303,7 +263,7 @@ class MessageLoop:
         self._listening.rest(child, "hung-up", _FAREWELL)
         if child.orphaned and self._orphans.get(child, 0) is None:
             # Where its process cannot be watched, this is how its end is noticed.
-            self._bury_orphan(child)
+            self._orphan_died(child)
 
     def _accuse(self, child: ChildHandle, error: Exception) -> None:
         """A child did what no child may: it is killed, and its task is charged with it."""
@@ -317,7 +277,7 @@ class MessageLoop:
             child.state = ChildState.LEAVING
             begun = {entry.slot for entry in child.page.begun()}
             ran = [a for a in child.hand.values() if a.slot in begun]
-            self.pool.kill(child)
+            self._pool.kill(child)
         log.error(
             "%s is killed: it %s; it ran %s",
             child.name,
@@ -352,6 +312,7 @@ class MessageLoop:
                 assignment.stack = clean(message.text, _LONGEST_STACK)
         elif isinstance(message, messages.Ask):
             self._ledger.own(child, message.slot)
+            self._askers.add(child)
             self._relay.asked(child, message, child.reader.size)
         elif isinstance(message, messages.Hello):
             with self._ledger.lock:
@@ -368,7 +329,7 @@ class MessageLoop:
             self._ledger.own(child, message.slot)
             with self._ledger.lock:
                 child.waits = message.slot if message.waiting else None
-                self.pool.fill()
+                self._pool.fill()
         elif isinstance(message, messages.Stacked):
             self._stacked(child, message)
         else:
@@ -393,7 +354,10 @@ class MessageLoop:
                 ended.append(
                     Finished(
                         assignment,
-                        endings.reported(report, assignment),
+                        # Nearly all of them; the others are looked at first.
+                        report.outcome
+                        if type(report.outcome) is Returned
+                        else outcomes.reported(report.outcome, assignment),
                         Usage(report.peak_memory_kb, report.cpu_time_us),
                         report.run_us,
                         *self._evidence.close(assignment),
@@ -406,7 +370,7 @@ class MessageLoop:
             self._ledger.ended(*ended)
             self._ledger.announce()
             if (limit is not None and child.served >= limit) or child.state is ChildState.LEAVING:
-                self.pool.retire(child)
+                self._pool.retire(child)
 
     def _read_output(self, child: ChildHandle, most: int = _PIPE) -> None:
         """Read what is in a child's pipe, but not all that somebody may go on writing into it."""

@@ -1,19 +1,31 @@
 """What a task printed: the first half megabyte as it comes, the last when it ends.
 
 Owns the bounds of a log. A task that prints without end costs one megabyte, and the gap in
-between is marked; when memory is short (`scarce`) it costs far less. Splits what a process child
-writes to its pipe into its tasks, by the markers (`wire.marker`) that the child puts before each.
+between is marked; when memory is short (`scarce`) it costs far less.
+
+What children print while no task of theirs is speaking (hooks of the worker, background threads,
+exit functions, tasks whose output is not captured) is stored nowhere: `StrayOutput` is its way into
+the worker's log, line by line, with the child's name and a bound on how many lines a second each
+child may have.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Final
+
+from holdfast.core.text import one_line
+
+log = logging.getLogger("holdfast.output")
 
 HEAD = 512 * 1024
 TAIL = 512 * 1024
 SCARCE = 32 * 1024
-_SLOT = struct.Struct("!Q")
+_PER_SECOND: Final = 100
+_LONGEST: Final = 8192
 
 
 class OutputLog:
@@ -70,45 +82,59 @@ class OutputLog:
         return data + bytes(self._tail[over:])
 
 
-class Splitter:
-    """Tells the tasks of one child's pipe apart."""
+@dataclass(slots=True)
+class _Speaker:
+    held: bytearray = field(default_factory=bytearray)
+    second: int = 0
+    lines: int = 0
 
-    def __init__(self, nonce: bytes) -> None:
-        self._nonce = nonce
-        self._slot = 0
-        self._carry = b""
 
-    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Pieces of output with the slot each belongs to; 0 is nobody's."""
-        data = self._carry + data
-        self._carry = b""
-        nonce, width = self._nonce, len(self._nonce) + _SLOT.size
-        if data.count(nonce) * width == len(data):
-            # Markers only: short tasks that print nothing come by the thousand.
-            (self._slot,) = _SLOT.unpack_from(data, len(data) - _SLOT.size)
+class StrayOutput:
+    """Used by the message loop's thread only."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._speakers: dict[str, _Speaker] = {}
+
+    def printed(self, name: str, data: bytes) -> None:
+        """A child printed this, and no task of it did."""
+        speaker = self._speakers.setdefault(name, _Speaker())
+        if speaker.lines > _PER_SECOND and speaker.second == int(self._clock()):
+            # Counted only: what is left running may print millions of them.
+            speaker.lines += data.count(b"\n")
+            speaker.held = bytearray(data[data.rfind(b"\n") + 1 :][-_LONGEST:])
             return
-        start = 0
-        while True:
-            found = data.find(nonce, start)
-            if found < 0:
-                keep = _overlap(data, start, nonce)
-                end = len(data) - keep
-                if end > start:
-                    yield self._slot, data[start:end]
-                self._carry = data[end:]
-                return
-            if found > start:
-                yield self._slot, data[start:found]
-            if found + width > len(data):
-                self._carry = data[found:]
-                return
-            (self._slot,) = _SLOT.unpack_from(data, found + len(nonce))
-            start = found + width
+        speaker.held += data
+        *lines, rest = speaker.held.split(b"\n")
+        if len(rest) > _LONGEST:
+            lines, rest = [*lines, rest], bytearray()
+        speaker.held = rest
+        for line in lines:
+            self._say(name, speaker, line)
+
+    def gone(self, name: str) -> None:
+        """A child is dead: what it began to say is all there is."""
+        speaker = self._speakers.pop(name, None)
+        if speaker is None:
+            return
+        if speaker.held:
+            self._say(name, speaker, speaker.held)
+        _left_out(name, speaker)
+
+    def _say(self, name: str, speaker: _Speaker, line: bytearray) -> None:
+        second = int(self._clock())
+        if second != speaker.second:
+            _left_out(name, speaker)
+            speaker.second, speaker.lines = second, 0
+        speaker.lines += 1
+        if speaker.lines <= _PER_SECOND and log.isEnabledFor(logging.INFO):
+            text = one_line(line.decode("utf-8", "replace"), _LONGEST)
+            fields = {"event": "output", "child": name}
+            log.info("%s: %s", name, text, extra={"holdfast": fields})
 
 
-def _overlap(data: bytes, start: int, nonce: bytes) -> int:
-    """How many bytes at the end may be the beginning of a marker."""
-    for length in range(min(len(nonce) - 1, len(data) - start), 0, -1):
-        if data.endswith(nonce[:length]):
-            return length
-    return 0
+def _left_out(name: str, speaker: _Speaker) -> None:
+    number = speaker.lines - _PER_SECOND
+    if number > 0:
+        fields = {"event": "left_out", "kind": "output", "child": name, "lines": number}
+        log.info("%s: … and %s more line(s)", name, f"{number:,}", extra={"holdfast": fields})

@@ -139,7 +139,7 @@ class ChildPool:
         self._ledger.children[number] = child
         self._joined(child)
 
-    def buried(self, child: ChildHandle) -> None:
+    def gone(self, child: ChildHandle) -> None:
         """A child is gone; one that died young makes the next ones wait."""
         self._ledger.children.pop(child.number, None)
         lived = monotonic() - self._born.pop(child.number, 0.0)

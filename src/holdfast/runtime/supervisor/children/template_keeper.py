@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 
 from holdfast.core.pause import growing
-from holdfast.runtime.supervisor.children.message_loop import MessageLoop
+from holdfast.runtime.supervisor.children.listening import Listening
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
 from holdfast.runtime.supervisor.state.ledger import Ledger
@@ -43,7 +43,7 @@ class TemplateKeeper:
         tasks: Sequence[KnownTask],
         pool: ChildPool,
         ledger: Ledger,
-        message_loop: MessageLoop,
+        listening: Listening,
         *,
         failed: Callable[[str, BaseException], None],
         stir: Callable[[], None],
@@ -52,7 +52,7 @@ class TemplateKeeper:
         self._known = _names(tasks)
         self._pool = pool
         self._ledger = ledger
-        self._message_loop = message_loop
+        self._listening = listening
         self._failed = failed
         self._stir = stir
         self._mutex = threading.Lock()
@@ -86,7 +86,7 @@ class TemplateKeeper:
             except OSError as error:
                 self._retry(f"it could not be started: {error}")
                 return
-            self._message_loop.listen_to(self._starting)
+            self._listening.listen_to(self._starting)
 
     def ended(self, template: TemplateProcess) -> None:
         """A template is gone, the one in use or the one that was being started."""
@@ -106,7 +106,7 @@ class TemplateKeeper:
     def _lost(self, how: str) -> None:
         with self._ledger.lock:
             self._pool.template = None
-            self._message_loop.orphaned()
+            self._listening.orphaned()
         if monotonic() - self._serving_since >= _YOUNG:
             self._failures = 0
         log.error(

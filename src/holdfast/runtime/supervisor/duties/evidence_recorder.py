@@ -22,13 +22,13 @@ from time import monotonic
 
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.core.text import one_line
-from holdfast.runtime.supervisor.children.output_log import OutputLog, Splitter
-from holdfast.runtime.supervisor.children.stray_output import StrayOutput
+from holdfast.runtime.supervisor.children.output_log import OutputLog, StrayOutput
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ProtocolError
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import named
+from holdfast.runtime.wire.framing import Splitter
 from holdfast.runtime.wire.messages import Note
 from holdfast.store.op import Key
 from holdfast.store.protocol import Store

@@ -34,7 +34,7 @@ from holdfast.core.records import Answer, ClaimedTask, Landing
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
 from holdfast.core.text import one_line
-from holdfast.runtime.supervisor.children.remote_hooks import RemoteHooks
+from holdfast.runtime.supervisor.children.questions import RemoteHooks
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Finished
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
-from holdfast.runtime.supervisor.children.stack_queries import StackQueries
+from holdfast.runtime.supervisor.children.questions import StackQueries
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.ledger import Ledger

@@ -1,10 +1,18 @@
-"""What a child's word, or its death, means for the tasks it had in hand.
+"""What became of the tasks that a child had in hand: by its own word, or by its death.
 
 Owns the `Outcome` that is written about them. A child is believed about its
 own tasks only; whether a task is its own has been asked before (`Ledger.own`).
+
+A death is told by the template. Of children whose template is dead, owns the news as well: a
+descriptor for each process, which can be read when it has ended. How it ended is known only where
+the kernel made it our own child (as process 1 of a container, say); elsewhere that is lost with the
+template.
 """
 
 from __future__ import annotations
+
+import os
+from dataclasses import dataclass
 
 import msgspec
 
@@ -15,6 +23,7 @@ from holdfast.core.outcome import (
     Failed,
     NotBegun,
     Outcome,
+    Reported,
     RetryAsked,
     Returned,
     SnoozeAsked,
@@ -23,14 +32,13 @@ from holdfast.core.outcome import (
     ended_because,
 )
 from holdfast.core.payload.failure import as_plain
+from holdfast.runtime import orphan_guard
 from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle
-from holdfast.runtime.wire.messages import RunReport
 
 
-def reported(report: RunReport, assignment: Assignment) -> Outcome:
+def reported(outcome: Reported, assignment: Assignment) -> Outcome:
     """What became of a task, as its child says; but why it was told to end, we know better."""
-    outcome = report.outcome
     if isinstance(outcome, Returned | SnoozeAsked):
         return outcome
     why = assignment.doomed
@@ -82,3 +90,43 @@ class Death:
         if child.killed:
             return NEIGHBOUR
         return Crashed(*self._exit)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnd:
+    """How a process ended, as far as that is known."""
+
+    exit_code: int | None = None
+    exit_signal: int | None = None
+
+
+def watch_orphan(child: ChildHandle) -> int | None:
+    """A descriptor that can be read once the child is dead; None if it is, or cannot be watched."""
+    child.orphaned = True
+    if child.pid is None or not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(child.pid)
+    except OSError:
+        return None
+
+
+def orphan_ended(child: ChildHandle, descriptor: int | None) -> ProcessEnd:
+    """Take leave of one that is dead: what is left of its process group is killed."""
+    if child.pid is None:
+        return ProcessEnd()
+    orphan_guard.kill_group(child.pid)
+    if descriptor is None:
+        return ProcessEnd()
+    try:
+        found = os.waitid(os.P_PIDFD, descriptor, os.WEXITED | os.WNOHANG)
+    except OSError:
+        # Somebody else's child by now.
+        return ProcessEnd()
+    finally:
+        os.close(descriptor)
+    if found is None:
+        return ProcessEnd()
+    if found.si_code == os.CLD_EXITED:
+        return ProcessEnd(exit_code=found.si_status)
+    return ProcessEnd(exit_signal=found.si_status)
