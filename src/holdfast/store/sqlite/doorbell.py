@@ -29,12 +29,11 @@ import weakref
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from time import monotonic, time_ns
-from types import TracebackType
-from typing import Self
 
 from holdfast.core.errors import StoreError
 from holdfast.store import fork
 from holdfast.store.op import Channel
+from holdfast.store.protocol import Listener
 from holdfast.store.sqlite import faults, side_file
 from holdfast.store.sqlite.connections import Connections
 from holdfast.store.sqlite.one_library import open_files
@@ -127,16 +126,11 @@ class Doorbell:
     def _send(self, payload: bytes, address: str) -> None:
         try:
             (self._sender or self._socket()).sendto(payload, address)
-        except BlockingIOError:
-            # Full: it has been rung already.
-            pass
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, FileNotFoundError):
             _remove(address)
             self._listed_at = None
-        except FileNotFoundError:
-            self._listed_at = None
         except OSError:
-            # Not ours to write to.
+            # Full: it has been rung already. Or not ours to write to.
             pass
 
     def _socket(self) -> socket.socket:
@@ -219,7 +213,7 @@ class Doorbell:
         self._listed_at = None
 
 
-class DoorbellListener:
+class DoorbellListener(Listener):
     """Hears rings at one socket; `ring_it` is how to ring it from this process.
 
     A wait also looks every tenth of a second whether anyone has committed, by `data_version`.
@@ -296,17 +290,6 @@ class DoorbellListener:
             self._closed = True
             self._selector.close()
             self._receiver.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _drain(self) -> frozenset[str] | None:
         """All that has arrived; None if it was nothing after all."""

@@ -48,7 +48,7 @@ from dataclasses import dataclass, field
 from threading import get_ident
 from time import monotonic
 from types import FrameType
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
 from holdfast.core.errors import ConfigError, StoreError, StoreUnavailable
@@ -78,28 +78,6 @@ class ConnectionOwner(Protocol):
         ...
 
 
-class _Connecting(NamedTuple):
-    """Where a thread called `sqlite3.connect`, which says by no event that it failed."""
-
-    thread: int
-    frame: int
-    instruction: int
-
-    @classmethod
-    def at(cls, caller: FrameType | None) -> _Connecting:
-        place = (0, 0) if caller is None else (id(caller), caller.f_lasti)
-        return cls(get_ident(), *place)
-
-    def is_under_way(self) -> bool:
-        """Whether the thread is still in that call."""
-        frame = sys._current_frames().get(self.thread)
-        while frame is not None:
-            if (id(frame), frame.f_lasti) == (self.frame, self.instruction):
-                return True
-            frame = frame.f_back
-        return False
-
-
 @dataclass(slots=True, eq=False)
 class FileUse:
     """What this process does with one file."""
@@ -123,8 +101,9 @@ class FileUse:
     """Whether connections that this process may have inherited are looked after."""
     inherited: bool = False
     """Whether there are connections which this process may have got from its parent."""
-    connecting: dict[int, _Connecting] = field(default_factory=dict)
-    """Threads that are about to open the file with `sqlite3`."""
+    connecting: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Threads that are about to open the file with `sqlite3`, and where in their code they are:
+    by no event do they say that it failed."""
     lost: str | None = None
     """Why the file cannot be used in this process any more."""
     forbidden: bool = False
@@ -193,7 +172,8 @@ class FileUse:
         return not self._is_being_opened() and not open_files.is_open(self.file)
 
     def _is_being_opened(self) -> bool:
-        return any(call.is_under_way() for call in self.connecting.values())
+        frames = sys._current_frames()
+        return any(_is_in(frames.get(one), call) for one, call in self.connecting.items())
 
     def _begin_switch(self) -> None:
         self.switching = True
@@ -328,7 +308,7 @@ def connecting(file: Identity, caller: FrameType | None) -> None:
     make_way(file)
     with _mutex:
         if file in _uses:
-            _uses[file].connecting[get_ident()] = _Connecting.at(caller)
+            _uses[file].connecting[get_ident()] = _call(caller)
 
 
 def connected(file: Identity) -> bool:
@@ -366,6 +346,18 @@ def make_way(file: Identity) -> None:
     # Not before: a handler may open this very file, and would wait for the switch.
     if use.followers:
         _log.info("%s is used through sqlite3 in this process, so its tasks are too", use.path)
+
+
+def _call(frame: FrameType | None) -> tuple[int, int]:
+    """The call that a frame is in."""
+    return (0, 0) if frame is None else (id(frame), frame.f_lasti)
+
+
+def _is_in(frame: FrameType | None, call: tuple[int, int]) -> bool:
+    """Whether a thread, of which this is the innermost frame, is still in a call."""
+    while frame is not None and _call(frame) != call:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _known(file: Identity) -> FileUse | None:

@@ -67,7 +67,7 @@ _places: dict[Identity, _Place] = {}
 
 def hold(path: str, file: Identity) -> None:
     """Take the locks on a file in WAL mode that a connection of ours has open, if possible."""
-    if not _can_lock():
+    if sys.platform != "linux":
         return
     try:
         place = _open(path, file)
@@ -153,14 +153,6 @@ def _open(path: str, file: Identity) -> _Place:
         place.is_held = False
         place.shm = open_files.keep(f"{path}-shm")
     return place
-
-
-def _can_lock() -> bool:
-    if sys.platform != "linux":
-        return False
-    import fcntl
-
-    return hasattr(fcntl, "F_OFD_SETLK")
 
 
 def _set(descriptor: int | None, where: tuple[int, int], *, hold: bool) -> bool:
