@@ -11,8 +11,6 @@ from holdfast.core.errors import SchemaMismatch, StoreError, StoreUnavailable
 from holdfast.store.row_refused import RowRefused
 from holdfast.store.sqlite import faults
 from holdfast.store.sqlite.faults import ConstraintViolated, translate
-from holdfast.store.sqlite.turns import lock_holder
-from tests.store.sqlite.conftest import Start
 
 
 @pytest.mark.parametrize(
@@ -77,28 +75,6 @@ def test_errors_can_be_copied() -> None:
 
     assert error.constraint == "y"
     assert str(error) == "x: y"
-
-
-def test_who_holds_what_is_unknown_for_what_is_not_there(path: Path) -> None:
-    assert lock_holder.of_flock(str(path)) is None
-    assert lock_holder.of_write_lock(str(path)) is None
-    assert not lock_holder.is_this_process(str(path))
-
-
-def test_who_holds_a_turn(path: Path, start: Start) -> None:
-    path.touch()
-    child = start("hold_turn", path)
-    assert child.hear() == "in"
-
-    who = lock_holder.of_flock(f"{path}-lock")
-
-    assert who is not None
-    assert who.startswith(f"process {child.pid} (python")
-    # The program, and not its arguments: these may be passwords.
-    assert who.endswith("-m tests.store.sqlite.programs)")
-    child.tell()
-    assert child.hear() == "out"
-    assert lock_holder.of_flock(f"{path}-lock") is None
 
 
 def test_tables_that_are_missing_are_told_with_a_remedy(path: Path) -> None:

@@ -52,9 +52,6 @@ class ApswConnection(Connection):
         return found
 
     def _write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]:
-        if len(rows) == 1:
-            self._cursor.execute(sql, rows[0])
-            return () if self._changes() else (0,)
         idle: set[int] = set()
         self._cursor.executemany(sql, self._watch(rows, idle))
         return idle

@@ -113,6 +113,9 @@ class Connection(ABC):
     def write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]:
         """Run one statement that returns nothing for each row; where it wrote nothing."""
         try:
+            if len(rows) == 1:
+                self._cursor.execute(sql, rows[0])
+                return () if self._changes() else (0,)
             return self._write_many(sql, rows)
         except self._error as error:
             raise self._fault(error) from error
