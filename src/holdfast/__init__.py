@@ -1,12 +1,14 @@
 """Holdfast: a durable task queue for Python, on one SQLite file or on PostgreSQL.
 
 Owns the public names and nothing else. It must stay light: a name is loaded when it is first
-used, so importing the package loads no command line, no driver and no optional dependency.
+used, so importing the package loads no command line, no driver and no optional dependency, and
+nothing of the standard library: Ctrl-C in the first moment of a command would meet it.
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from holdfast.app import Holdfast
     from holdfast.client.explain import Why
     from holdfast.client.handle import TaskHandle
@@ -122,7 +124,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
@@ -133,4 +135,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})

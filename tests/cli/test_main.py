@@ -119,7 +119,7 @@ def test_ctrl_c_has_its_own_exit_code(tmp_path: Path) -> None:
     assert (said.returncode, said.stdout, said.stderr) == (130, "", "")
 
 
-@pytest.mark.parametrize("module", ["click", "msgspec"])
+@pytest.mark.parametrize("module", ["typing", "click", "msgspec"])
 def test_ctrl_c_while_the_command_itself_is_imported(tmp_path: Path, module: str) -> None:
     (tmp_path / f"{module}.py").write_text(SLOW)
     said = holdfast("tasks", "list", cwd=tmp_path)
