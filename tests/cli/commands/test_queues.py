@@ -82,3 +82,17 @@ def test_one_bad_name_among_good_ones_changes_nothing(operator: Operator, lab: L
     operator("queues", "pause", "mail")
     operator("queues", "resume", "mail", "sm☃w", code=2)
     assert operator("queues", "resume", "mail").lines == ["mail  resumed"]
+
+
+def test_a_queue_that_cannot_be_read_hides_no_other(operator: Operator, lab: Lab) -> None:
+    for name in ("bad", "good"):
+        operator("queues", "pause", name, "--force")
+    never = "'infinity'" if lab.engine == "postgresql" else str(2**63 - 1)
+    lab.sql(f"UPDATE holdfast_queues SET paused_at = {never} WHERE queue_name = 'bad'")
+    said = operator("queues", "list")
+    assert said.rows[0][0] == "good"
+    beyond = "paused_at is a time beyond all years"
+    assert said.lines[2:] == [f"unreadable  row bad of holdfast_queues: {beyond}"]
+    found = operator("queues", "list", "--json").json
+    assert [queue["name"] for queue in found["queues"]] == ["good"]
+    assert [row["key"] for row in found["unreadable"]] == ["bad"]

@@ -148,3 +148,21 @@ def test_a_name_that_nobody_has_is_guessed_at(operator: Operator, lab: Lab) -> N
     said = operator("tasks", "list", "--name", "quite-another")
     assert "no task and no worker here has the name 'quite-another'" in said.err
     assert "did you mean" not in operator("dead", "list", "--name", "mailer.send_mail").err
+
+
+def test_what_cannot_be_read_has_a_line_of_its_own_and_can_be_deleted(
+    operator: Operator, lab: Lab
+) -> None:
+    good, bad = lab.send(), lab.send()
+    lab.sql("UPDATE holdfast_tasks SET args = '{' WHERE id = :id", id=bad)
+    said = operator("tasks", "list")
+    assert said.rows[0][0] == text(good)
+    (row,) = operator("tasks", "list", "--json").json["unreadable"]
+    assert (row["table"], row["column"]) == ("holdfast_tasks", "args")
+    line = (
+        f"unreadable  row {row['key']} of holdfast_tasks: args is not the JSON that belongs there"
+    )
+    assert said.lines[2:] == [line]
+    assert "holdfast tasks delete --unreadable KEY" in said.err
+    operator("tasks", "delete", "--unreadable", row["key"])
+    assert operator("tasks", "list").lines == said.lines[:2]

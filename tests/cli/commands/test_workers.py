@@ -54,3 +54,16 @@ def test_workers(operator: Operator, lab: Lab) -> None:
     assert alive["tasks"] == ["t@1"]
     assert alive["settings"] == {"processes": 2}
     assert (alive["lease"], alive["tasks_running"]) == (30.0, 3)
+
+
+def test_a_worker_that_cannot_be_read_hides_no_other(operator: Operator, lab: Lab) -> None:
+    for name in ("bad", "good"):
+        join(lab, name)
+    lab.sql("UPDATE holdfast_workers SET known = 'nope' WHERE worker_id = 'bad'")
+    said = operator("workers", "list")
+    assert said.rows[0][0] == "good"
+    wrong = "known is not the JSON that belongs there"
+    assert said.lines[2:] == [f"unreadable  row bad of holdfast_workers: {wrong}"]
+    found = operator("workers", "list", "--json").json
+    assert [worker["worker_id"] for worker in found["workers"]] == ["good"]
+    assert [row["key"] for row in found["unreadable"]] == ["bad"]
