@@ -3,10 +3,12 @@ through."""
 
 from __future__ import annotations
 
+from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.hint_listener import HintListener
 from holdfast.runtime.supervisor.duty import Loop
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.relay.server import RelayServer
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.protocol import Store
 
 
@@ -18,10 +20,9 @@ class Relay:
         self.server = RelayServer(store, follow_endings=self._follow, patience=patience)
         self.hint_listener = HintListener(
             store,
+            Ledger(WorkerOptions(), []),
             Outage(1.0),
-            poll=1.0,
-            ready=lambda queues: None,
-            paused=lambda queues: None,
+            wake_timers=lambda: None,
             ended=self.server.ended,
         )
         self._loop = Loop(self.hint_listener, lambda name, error: self.failures.append(error))

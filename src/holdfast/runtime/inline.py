@@ -27,7 +27,7 @@ from holdfast.runtime.application import Application
 from holdfast.runtime.child import hooks
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.task_run import Plan, TaskRun
-from holdfast.runtime.supervisor.state.assignment import job_of
+from holdfast.runtime.supervisor.state.child_handle import job_of
 from holdfast.runtime.wire.messages import Note
 from holdfast.store.callers.home import Home
 from holdfast.store.protocol import Store

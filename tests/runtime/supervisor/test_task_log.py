@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,18 +130,18 @@ def test_work_is_summed_up_every_so_often(
         return "1,000+"
 
     clock.now += SUMMARY_EVERY
-    said.sum_up(waiting, 2)
+    said.sum_up(Counter(), waiting, 2)
     assert not asked
-    said.counted("completed", 12_345)
-    said.counted("failed", 3)
-    said.sum_up(waiting, 2)
+    said.sum_up(Counter(completed=12_345, failed=3), waiting, 2)
     (record,) = caplog.records
     assert record.getMessage() == (
         "in the last 30 s: 12,345 completed, 3 failed; 2 running here, 1,000+ waiting"
     )
-    said.counted("completed", 1)
-    said.sum_up(waiting, 2)
+    said.sum_up(Counter(completed=12_346, failed=3), waiting, 2)
     assert len(caplog.records) == 1
+    clock.now += SUMMARY_EVERY
+    said.sum_up(Counter(completed=12_346, failed=3), waiting, 2)
+    assert "30 s: 1 completed; 2 running" in caplog.records[-1].getMessage()
 
 
 def test_completions_are_for_debugging(said: TaskLog, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,7 +1,8 @@
-"""One loop contract for every duty of the supervisor.
+"""One loop contract for every duty of the supervisor, and the table of all of them.
 
 A duty has `tick()`, which does what is due and returns the seconds until it wants to be
-called again; tests call it directly. A `Loop` is the thread that does so.
+called again; tests call it directly. A `Loop` is the thread that does so, and is named after its
+duty. A `DutyTable` says of each when its thread starts, and when it stops.
 
 A tick that raises has met something that nobody thought of, for example in a row that was written
 by hand. It is logged, and the duty goes on after a pause that grows: one row must not end a worker,
@@ -16,6 +17,7 @@ import errno
 import logging
 import threading
 from collections.abc import Callable
+from enum import Enum
 from time import monotonic
 from typing import Protocol
 
@@ -42,6 +44,24 @@ class Duty(Protocol):
         ...
 
 
+class Start(Enum):
+    """When the thread of a duty starts."""
+
+    FIRST = "before there are children: it hears how they come up"
+    CLAIMS = "once a child can be given tasks: it claims them"
+    BESIDE = "after the first claim, so that a first task does not wait for it"
+
+
+class Stop(Enum):
+    """When the thread of a duty stops; in this order."""
+
+    UNAWAITED = "at once, and nobody waits for it: a step of it may take long"
+    AT_ONCE = "at once: no running task needs it"
+    WRITTEN = "when what has ended is written"
+    SETTLED = "when there is nothing left that it could do for a task"
+    LAST = "when the children have left"
+
+
 class NoThread(OSError):
     """The operating system gives this process no more threads."""
 
@@ -49,9 +69,16 @@ class NoThread(OSError):
 class Loop:
     """The thread of one duty."""
 
-    def __init__(self, duty: Duty, failed: Callable[[str, BaseException], None]) -> None:
+    def __init__(
+        self,
+        duty: Duty,
+        failed: Callable[[str, BaseException], None],
+        end_wait: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`failed` is told if the duty cannot go on; `end_wait` ends a wait inside its tick."""
         self._duty = duty
         self._failed = failed
+        self._end_wait = end_wait
         self._wake = threading.Event()
         self._stopping = False
         self._failing_since: float | None = None
@@ -78,6 +105,7 @@ class Loop:
         """Let the tick that is running finish, and no other begin."""
         self._stopping = True
         self._wake.set()
+        self._end_wait()
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the thread; whether it has ended."""
@@ -117,3 +145,29 @@ class Loop:
             self._say_at = now + _SAY_EVERY
             log.error("%s failed and goes on: %s", self._duty.name, error, exc_info=error)
         return growing(_FIRST_PAUSE, self._failures, _LONGEST_PAUSE)
+
+
+class DutyTable:
+    """The threads of a supervisor."""
+
+    def __init__(self, *rows: tuple[Loop, Start, Stop]) -> None:
+        self._rows = rows
+
+    def start(self, when: Start) -> None:
+        """Start the threads whose turn it is; `NoThread` if there can be no more of them."""
+        for loop, start, _ in self._rows:
+            if start is when:
+                loop.start()
+
+    def stop(self, *phases: Stop, deadline: float = 0.0) -> None:
+        """Have these threads end after what they do now; wait for them up to this moment."""
+        loops = [(loop, stop) for loop, _, stop in self._rows if stop in phases]
+        for loop, _ in loops:
+            loop.stop()
+        for loop, stop in loops:
+            if stop is not Stop.UNAWAITED:
+                loop.join(max(0.1, deadline - monotonic()))
+
+    def have_ended(self) -> bool:
+        """Whether no thread is left."""
+        return all(loop.join(0.1) for loop, _, _ in self._rows)

@@ -31,6 +31,11 @@ class Outage:
         self._longest = longest_pause
         self._lock = threading.Lock()
         self._since: float | None = None
+        self.is_on = False
+        """Whether the last that was heard of the store was a failure."""
+        self.is_unsettled = False
+        """Whether there was a failure, and it has not been said that it is over. If not, nobody
+        needs to say that the store could be used."""
         self._said_at = -inf
         self._failures = 0
         self._over = threading.Event()
@@ -39,11 +44,6 @@ class Outage:
         """Since when it has been away, in the words of the log."""
         self._returned = False
         self.silent = False
-
-    @property
-    def is_on(self) -> bool:
-        """Whether the last that was heard of the store was a failure."""
-        return self._since is not None
 
     @property
     def lasted(self) -> float:
@@ -65,6 +65,7 @@ class Outage:
         with self._lock:
             if self._since is None:
                 self._since = now
+                self.is_on = self.is_unsettled = True
                 self._returned = now - self._ended_at < _BELIEVED_AFTER
                 self._over.clear()
             if self._said_since is None:
@@ -86,6 +87,7 @@ class Outage:
             return
         with self._lock:
             self._since = None
+            self.is_on = False
             self._ended_at = monotonic()
             self.silent = False
             self._over.set()
@@ -101,6 +103,7 @@ class Outage:
             self._said_at = -inf
             self._failures = 0
             self._returned = False
+            self.is_unsettled = False
         log.info("the store is back after %.1f s", lasted)
 
     def wait(self) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from holdfast.runtime.supervisor.children.pool import ChildPool
-from holdfast.runtime.supervisor.duties.time_limits import TimeLimits
+from holdfast.runtime.supervisor.duties.time_limits import end_run
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Withdraw
 
@@ -31,17 +31,9 @@ _STEP = 0.01
 class Shutdown:
     """Advanced by `step` from the supervisor's own thread."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        pool: ChildPool,
-        time_limits: TimeLimits,
-        *,
-        announce: Callable[[], None],
-    ) -> None:
+    def __init__(self, ledger: Ledger, pool: ChildPool, *, announce: Callable[[], None]) -> None:
         self._ledger = ledger
         self._pool = pool
-        self._time_limits = time_limits
         self._announce = announce
         self._signals = 0
         self._begun_at: float | None = None
@@ -66,27 +58,23 @@ class Shutdown:
         if self._signals >= 3 and not self.forced:
             self.forced = True
             log.warning("stopping at once: children are killed")
-            with self._ledger.lock:
-                self._pool.closing = True
-                self._pool.kill_all()
+            self._pool.kill_all()
             return True
         late = monotonic() - (self._begun_at or 0.0) >= self._ledger.options.grace
         hurry = self._signals >= 2
         if (late or hurry) and not self._hurried:
             self._hurried = hurry
             self._apply_policies(hurry)
-        with self._ledger.lock:
-            if self._ledger.is_idle:
-                return True
-            left = self._ledger.tokens.total()
-            held_up = (late or hurry) and self._ledger.is_held_up
+        if self._ledger.is_idle:
+            return True
+        held_up = self._ledger.held_up if late or hurry else 0
         if held_up:
             log.warning(
                 "stopping although the end of %d task(s) is not written, because other "
                 "transactions hold their rows: they are recovered when their leases end",
-                left,
+                held_up,
             )
-        return held_up
+        return held_up > 0
 
     def let_leave(self, patience: float) -> None:
         """Have idle children end as Python processes do, with their exit functions.
@@ -94,27 +82,22 @@ class Shutdown:
         Not for ever, and not if somebody is in a hurry: what is left is killed.
         """
         deadline, hurried = monotonic() + patience, self._signals
-        with self._ledger.lock:
-            self._pool.leave()
-            while (
-                not self.forced
-                and self._signals == hurried
-                and any(child.is_ready for child in self._ledger.children.values())
-                and monotonic() < deadline
-            ):
-                self._ledger.work.wait(_STEP)
+        self._pool.leave()
+        while (
+            not self.forced
+            and self._signals == hurried
+            and any(child.is_ready for child in self._ledger.roster.all())
+            and monotonic() < deadline
+        ):
+            self._ledger.roster.wait(_STEP)
 
     def _begin(self) -> None:
         self._begun_at = monotonic()
-        with self._ledger.lock:
-            self._ledger.accepting = False
-            running, claimed = self._ledger.counts()
-            for child in self._ledger.children.values():
-                begun = {entry.slot for entry in child.page.begun()}
-                waiting = [s for s, a in child.hand.items() if s not in begun and a.started]
-                if waiting:
-                    child.say(Withdraw(waiting))
-            self._ledger.stir()
+        running, claimed = self._ledger.stop_accepting()
+        for child in self._ledger.roster.all():
+            waiting = child.waiting({entry.slot for entry in child.page.begun()})
+            if waiting:
+                child.say(Withdraw(waiting))
         log.info(
             "stopping: %d running task(s) have %g s to end, %d claimed one(s) go back; "
             "a second signal interrupts what runs",
@@ -125,8 +108,6 @@ class Shutdown:
         self._announce()
 
     def _apply_policies(self, hurry: bool) -> None:
-        with self._ledger.lock:
-            running = list(self._ledger.assignments.values())
-        for assignment in running:
+        for assignment in self._ledger.assignments():
             if assignment.started and (hurry or assignment.policy.on_shutdown != "continue"):
-                self._time_limits.doom(assignment, "shutdown")
+                end_run(self._ledger, assignment, "shutdown")

@@ -1,7 +1,7 @@
 """What a worker is doing, for somebody who asks with SIGUSR1.
 
 Owns the text: its queues, its children and what each runs since when, what is claimed and waits,
-and where each of its threads is. Reads under the ledger's lock; changes nothing.
+and where each of its threads is. Changes nothing.
 """
 
 from __future__ import annotations
@@ -25,22 +25,20 @@ _MOST_TASKS = 20
 
 def report(ledger: Ledger, queues: Sequence[str], stopping: bool) -> list[str]:
     """All of it, line by line."""
-    with ledger.lock:
-        lines = list(_work(ledger, queues, stopping))
-    return [*lines, *_threads()]
+    return [*_work(ledger, queues, stopping), *_threads()]
 
 
 def _work(ledger: Ledger, queues: Sequence[str], stopping: bool) -> Iterator[str]:
     running, claimed = ledger.counts()
-    paused = sorted(ledger.paused)
+    paused, children = ledger.paused_queues(), ledger.roster.all()
     yield "what this worker is doing" + (" (it is stopping)" if stopping else "") + ":"
     yield f"  queues: {', '.join(queues) or 'none'}"
     if paused:
         yield f"  paused: {', '.join(paused)}"
-    states = Counter(child.state.value for child in ledger.children.values())
+    states = Counter(child.state.value for child in children)
     made = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     yield f"  children: {made or 'none'}; {running} task(s) running, {claimed} claimed"
-    for child in ledger.children.values():
+    for child in children:
         yield from _child(child)
 
 
@@ -51,7 +49,7 @@ def _child(child: ChildHandle) -> Iterator[str]:
         f"{len(begun)} of {child.lanes} running, {len(child.hand)} in hand, {child.served} served"
     )
     now = monotonic()
-    for shown, (slot, run) in enumerate(child.hand.items()):
+    for shown, (slot, run) in enumerate(list(child.hand.items())):
         if shown == _MOST_TASKS:
             yield f"    and {len(child.hand) - shown} more"
             return

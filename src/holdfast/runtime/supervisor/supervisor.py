@@ -1,15 +1,8 @@
 """The supervisor: a worker, put together.
 
-Owns the threads and the order in which they start and stop. It imports no user code and
-runs none: it starts the template, learns from it what the application is, opens the store,
-and lets every duty run in a thread of its own.
-
-    message_loop     hears children          claimer      claims, starts, hands over
-    time_limits      time limits             finisher     writes how runs ended
-    lease_keeper     leases                  maintenance  promotes, expires, recovers
-    request_poller   cancel requests         reporter     registration, snapshots
-    hint_listener    hints                   janitor      retention
-    evidence         output, progress        dropper      what nobody knows, if that is wanted
+Owns the threads and the order in which they start and stop: `Supervisor._duties` is the table of
+them. It imports no user code and runs none: it starts the template, learns from it what the
+application is, opens the store, and lets every duty run in a thread of its own.
 
 A duty that keeps raising ends the worker: its leases run out, and other workers take over.
 """
@@ -46,20 +39,19 @@ from holdfast.runtime.supervisor.duties.maintenance import Maintenance
 from holdfast.runtime.supervisor.duties.reporter import Reporter
 from holdfast.runtime.supervisor.duties.request_poller import RequestPoller
 from holdfast.runtime.supervisor.duties.time_limits import TimeLimits
-from holdfast.runtime.supervisor.duty import Duty, Loop, NoThread
+from holdfast.runtime.supervisor.duty import Duty, DutyTable, Loop, NoThread, Start, Stop
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.relay.server import RelayServer
 from holdfast.runtime.supervisor.shutdown import Shutdown
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.blocked_rows import RefusedRows
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import sources
-from holdfast.runtime.supervisor.state.refused_rows import RefusedRows
 from holdfast.runtime.supervisor.status_report import report
 from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
 from holdfast.runtime.wire.messages import Kind, KnownTask, Manifest
 from holdfast.store.protocol import Store
+from holdfast.store.verbs import leases
 from holdfast.store.verbs.claims import known_name
 
 log = logging.getLogger("holdfast.worker")
@@ -72,10 +64,6 @@ _PROMPT = 1.0
 _LAST_WORDS = 5.0
 _MOST_SHOWN = 10
 _LARGEST_BATCH = 64 * 1024 * 1024
-_STOP_FIRST = frozenset(
-    {"claimer", "hint_listener", "request_poller", "janitor", "dropper", "reporter", "lock_watch"}
-)
-"""Duties that no running task needs."""
 
 
 class Supervisor:
@@ -101,26 +89,38 @@ class Supervisor:
         self._is_asked = False
         self._owns_process = owns_process
         self._stirred = WakePipe()
-        hostname = socket.gethostname()
-        found = sources(_queues(options, manifest.tasks), manifest.tasks)
-        self.ledger = Ledger(options, manifest.tasks)
+        self._hostname = socket.gethostname()
+        self.ledger = Ledger(
+            options, manifest.tasks, sources(_queues(options, manifest.tasks), manifest.tasks)
+        )
+        self._queues = self.ledger.sources.queues
         self._outage = Outage(options.gap / 2)
-        task_log = TaskLog()
-        lock_watch = LockWatch(store, self.ledger.held_rows)
-        self._evidence = EvidenceRecorder(store, self.ledger, self._outage)
+        self._task_log = TaskLog()
+        self._refused = RefusedRows()
+        self._maintenance = self._loop(
+            Maintenance(
+                store,
+                options,
+                self._outage,
+                promoted=lambda: self.ledger.hinted(frozenset()),
+                told_time=self.ledger.learn_time,
+                task_log=self._task_log,
+                refused=self._refused,
+            )
+        )
         self._hint_listener = HintListener(
             store,
+            self.ledger,
             self._outage,
-            poll=options.poll,
-            ready=self._heard,
-            paused=self._paused,
-            ended=self._ended,
+            wake_timers=self._maintenance.wake,
+            ended=self._task_ended,
         )
         self._relay = RelayServer(
             store,
             follow_endings=self._hint_listener.follow_endings,
             held_rows=self.ledger.held_rows,
         )
+        self._evidence = EvidenceRecorder(store, self.ledger, self._outage)
         self._stack_queries = StackQueries()
         self._remote_hooks = RemoteHooks(self.ledger, manifest.hooks)
         listening = Listening()
@@ -153,71 +153,78 @@ class Supervisor:
             stacked=self._stack_queries.answered,
             told=self._remote_hooks.told,
         )
-        self._time_limits = TimeLimits(self.ledger, self._pool)
-        aside = RefusedRows()
-        self._claimer = Claimer(
-            store,
-            self.ledger,
-            found,
-            self._outage,
-            worker_id=self.worker_id,
-            hostname=hostname,
-            aside=aside,
-        )
         self._reporter = Reporter(
             store,
             self.ledger,
             self._outage,
             worker_id=self.worker_id,
-            hostname=hostname,
+            hostname=self._hostname,
             version=version,
             tasks=manifest.tasks,
-            sources=found,
-            task_log=task_log,
+            task_log=self._task_log,
         )
-        self._shutdown = Shutdown(
-            self.ledger, self._pool, self._time_limits, announce=self._reporter.farewell
-        )
-        maintenance = Maintenance(
+        self._shutdown = Shutdown(self.ledger, self._pool, announce=self._reporter.farewell)
+        self._table = self._duties()
+
+    def _duties(self) -> DutyTable:
+        """What this worker does, each in its own thread: when that starts, and when it stops."""
+        store, ledger, outage, loop = self._store, self.ledger, self._outage, self._loop
+        claimer = Claimer(
             store,
-            options,
-            self._outage,
-            promoted=lambda: self._claimer.rung(frozenset()),
-            told_time=self.ledger.learn_time,
-            task_log=task_log,
-            aside=aside,
+            ledger,
+            outage,
+            worker_id=self.worker_id,
+            hostname=self._hostname,
+            refused=self._refused,
         )
-        self._maintenance = Loop(maintenance, self._failed)
-        lease_keeper = LeaseKeeper(store, self.ledger, self._outage, stop_code=self._lost)
-        self._time_limits.judge = lease_keeper.judge
-        duties: list[Duty] = [
-            self._message_loop,
-            self._time_limits,
-            Finisher(
-                store,
-                self.ledger,
-                self._outage,
-                self._remote_hooks,
-                worker_id=self.worker_id,
-                kill=self._kill,
-                put_off=self._maintenance.wake,
-                task_log=task_log,
-            ),
-            lease_keeper,
-            self._evidence,
-            self._claimer,
-            RequestPoller(store, self.ledger, self._outage, stack_queries=self._stack_queries),
-            self._hint_listener,
-            self._reporter,
-            Janitor(store, options, self._outage),
-            lock_watch,
+        finisher = Finisher(
+            store,
+            ledger,
+            outage,
+            self._remote_hooks,
+            worker_id=self.worker_id,
+            kill=lambda child: self._pool.kill(child, on_purpose=True),
+            put_off=self._maintenance.wake,
+            task_log=self._task_log,
+        )
+        lease_keeper = LeaseKeeper(store, ledger, outage)
+        time_limits = TimeLimits(ledger, self._pool, judge=lease_keeper.judge)
+        requests = RequestPoller(store, ledger, outage, stack_queries=self._stack_queries)
+        rows = [
+            # hears children: what they say, that they come up, that they die
+            (loop(self._message_loop, self._message_loop.wake), Start.FIRST, Stop.LAST),
+            # claims tasks, starts them, hands them to children
+            (loop(claimer, ledger.wake), Start.CLAIMS, Stop.AT_ONCE),
+            # promotes what is due, expires what is too late, recovers what others left
+            (self._maintenance, Start.BESIDE, Stop.UNAWAITED),
+            # ends code that is over its time, cancelled, or silent; children that do not end
+            (loop(time_limits), Start.BESIDE, Stop.SETTLED),
+            # writes how runs ended
+            (loop(finisher, ledger.outcomes.wake), Start.BESIDE, Stop.WRITTEN),
+            # renews leases; stops code whose lease may be taken
+            (loop(lease_keeper), Start.BESIDE, Stop.SETTLED),
+            # writes what running tasks print, and say about themselves
+            (loop(self._evidence), Start.BESIDE, Stop.SETTLED),
+            # reads cancel requests, and questions where code is
+            (loop(requests), Start.BESIDE, Stop.AT_ONCE),
+            # hears hints of the store
+            (loop(self._hint_listener, self._hint_listener.wake), Start.BESIDE, Stop.AT_ONCE),
+            # registers the worker, and writes how it does
+            (loop(self._reporter), Start.BESIDE, Stop.AT_ONCE),
+            # removes what is old
+            (loop(Janitor(store, self.options, outage)), Start.BESIDE, Stop.AT_ONCE),
+            # says who holds rows that have to be written
+            (loop(LockWatch(store, ledger.held_rows)), Start.BESIDE, Stop.AT_ONCE),
         ]
-        if options.drop_unknown_after is not None:
-            known = [known_name(task.name, task.version) for task in manifest.tasks]
-            duties.append(Dropper(store, options, self._outage, known=known))
-        self._loops = {duty.name: Loop(duty, self._failed) for duty in duties}
-        self.ledger.held_rows.wake = self._loops[lock_watch.name].wake
-        self._queues = list(dict.fromkeys(source.queue for source in found))
+        if self.options.drop_unknown_after is not None:
+            known = [known_name(task.name, task.version) for task in self.manifest.tasks]
+            dropper = Dropper(store, self.options, outage, known=known)
+            # ends what no worker knows, if that is wanted
+            rows.append((loop(dropper), Start.BESIDE, Stop.AT_ONCE))
+        return DutyTable(*rows)
+
+    def _loop(self, duty: Duty, end_wait: Callable[[], None] = lambda: None) -> Loop:
+        return Loop(duty, self._failed, end_wait)
 
     def run(self) -> int:
         """Work until asked to stop; the exit code."""
@@ -238,7 +245,7 @@ class Supervisor:
         self._ready()
         try:
             while self._failure is None and not self._shutdown.step():
-                if self.options.burst and self._is_drained():
+                if self.options.burst and self.ledger.is_drained:
                     self._shutdown.ask()
                 self._template_keeper.step()
                 self._answer()
@@ -251,22 +258,18 @@ class Supervisor:
 
     def _begin(self) -> None:
         """Start every thread; what a first task does not need does not keep it waiting."""
-        with self.ledger.lock:
-            self._pool.fill()
+        self._pool.fill()
         try:
             # While the first children are being made.
             self._reporter.register()
         except BaseException:
             self._pool.end()
             raise
-        self._loops["message_loop"].start()
+        self._table.start(Start.FIRST)
         prompt = self._await_child(_PROMPT)
         if prompt:
             self._open()
-        self._maintenance.start()
-        for name, loop in self._loops.items():
-            if name not in ("message_loop", "claimer"):
-                loop.start()
+        self._table.start(Start.BESIDE)
         if not prompt:
             self._await_child(inf)
             self._open()
@@ -275,18 +278,16 @@ class Supervisor:
         """Wait until a child can take a task, so that hooks of the worker have one to run in."""
         deadline = monotonic() + patience
         while not self._shutdown.asked and self._failure is None and self._pool_wanted():
-            with self.ledger.lock:
-                if any(m.state is ChildState.READY for m in self.ledger.children.values()):
-                    return True
-                if monotonic() >= deadline:
-                    return False
-                self.ledger.work.wait(_STEP)
+            if self.ledger.roster.wait_ready(_STEP):
+                return True
+            if monotonic() >= deadline:
+                return False
             self._template_keeper.step()
         return False
 
     def _open(self) -> None:
         self._remote_hooks.worker("worker_started", _LAST_WORDS)
-        self._loops["claimer"].start()
+        self._table.start(Start.CLAIMS)
 
     def stop(self) -> None:
         """Ask it to stop; asked again, it hurries. Safe in a signal handler."""
@@ -311,8 +312,7 @@ class Supervisor:
 
     def _reap(self) -> None:
         if self._owns_process:
-            with self.ledger.lock:
-                children = {child.pid for child in self.ledger.children.values()}
+            children = {child.pid for child in self.ledger.roster.all()}
             reap(children | self._template_keeper.pids)
 
     def _pool_wanted(self) -> dict[Kind, tuple[int, int]]:
@@ -320,35 +320,17 @@ class Supervisor:
 
     def _end(self) -> None:
         """Stop every thread, in the order in which they stop needing each other."""
-        with self.ledger.lock:
-            self._pool.closing = True
-            self.ledger.accepting = False
-            self.ledger.stir()
-        first = [loop for name, loop in self._loops.items() if name in _STOP_FIRST]
-        for loop in first:
-            loop.stop()
-        self._maintenance.stop()
-        self._hint_listener.wake()
-        with self.ledger.lock:
-            self.ledger.stir()
+        self._pool.close()
+        self.ledger.stop_accepting()
         deadline = monotonic() + _LAST_WORDS
-        for loop in first:
-            loop.join(max(0.0, deadline - monotonic()))
-        self._loops["finisher"].stop()
-        with self.ledger.lock:
-            self.ledger.outcomes.notify_all()
-        self._loops["finisher"].join(max(0.1, deadline - monotonic()))
-        # One more tick writes the last lease row's end.
-        for name in ("lease_keeper", "evidence_recorder", "time_limits"):
-            self._loops[name].stop()
-            self._loops[name].join(max(0.1, deadline - monotonic()))
+        self._table.stop(Stop.UNAWAITED, Stop.AT_ONCE, deadline=deadline)
+        self._table.stop(Stop.WRITTEN, deadline=deadline)
+        self._table.stop(Stop.SETTLED, deadline=deadline)
         self._farewell()
         self._remote_hooks.worker("worker_stopping", _LAST_WORDS)
         if self._failure is None:
             self._shutdown.let_leave(min(self.options.grace, _LAST_WORDS))
-        self._loops["message_loop"].stop()
-        self._message_loop.wake()
-        self._loops["message_loop"].join(1.0)
+        self._table.stop(Stop.LAST, deadline=monotonic() + 1.0)
         self._template_keeper.close()
         self._pool.end()
         self._relay.close()
@@ -358,21 +340,19 @@ class Supervisor:
 
     def _let_go(self) -> None:
         """Close everything: this process may live on, with other things to do."""
-        if all(loop.join(0.1) for loop in (self._maintenance, *self._loops.values())):
+        if self._table.have_ended():
             self._message_loop.close()
             self._store.close()
 
     def _farewell(self) -> None:
-        with self.ledger.lock:
-            spent, self.ledger.spent = set(self.ledger.spent), set()
-        if spent:
-            from holdfast.store.verbs import leases
-
-            try:
+        """Remove the rows of the last leases."""
+        spent = self.ledger.take_spent()
+        try:
+            if spent:
                 self._store.run(leases.clean(list(spent)))
-            except StoreUnavailable:
-                # They expire by themselves.
-                pass
+        except StoreUnavailable:
+            # They expire by themselves.
+            pass
 
     def _exit_code(self) -> int:
         if self._failure is not None:
@@ -384,27 +364,8 @@ class Supervisor:
         log.info("worker %s has stopped", self.worker_id)
         return 0
 
-    def _is_drained(self) -> bool:
-        with self.ledger.lock:
-            return self.ledger.is_idle and self._claimer.found_nothing
-
-    def _paused(self, queues: frozenset[str]) -> None:
-        self._claimer.paused(queues)
-
-    def _ended(self) -> None:
+    def _task_ended(self) -> None:
         self._relay.ended()
-
-    def _heard(self, queues: frozenset[str]) -> None:
-        self._claimer.rung(queues)
-        self._maintenance.wake()
-
-    def _kill(self, child: ChildHandle) -> None:
-        with self.ledger.lock:
-            child.killed = True
-            self._pool.kill(child)
-
-    def _lost(self, assignment: Assignment) -> None:
-        self._time_limits.doom(assignment, "lost")
 
     def _failed(self, duty: str, error: BaseException) -> None:
         self._failure = self._failure or (duty, error)

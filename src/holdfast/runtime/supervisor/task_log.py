@@ -101,13 +101,10 @@ class TaskLog:
         self._second = 0
         self._said: Counter[str] = Counter()
         self._levels: dict[str, int] = {}
-        self._finished: Counter[str] = Counter()
+        self.has_left_out = False
+        """Whether lines were left out, and how many is still to be said (`flush`)."""
+        self._summed_up: Counter[str] = Counter()
         self._summed_up_at = clock()
-
-    @property
-    def says_completions(self) -> bool:
-        """Whether completions are worth telling."""
-        return log.isEnabledFor(logging.DEBUG)
 
     def completed(self, task: Counted, attempt: int, run_us: int) -> None:
         """A task has completed."""
@@ -181,28 +178,25 @@ class TaskLog:
         }
         _write(level, "recovered", task, text, fields)
 
-    def counted(self, what: str, number: int) -> None:
-        """Runs have ended like this: for the summary."""
-        self._finished[what] += number
-
     def flush(self) -> None:
         """Say how many lines were left out, if the second in which they were is over."""
-        if self._said and int(self._clock()) != self._second:
+        if int(self._clock()) != self._second:
             with self._lock:
                 left_out = self._turn(int(self._clock()))
             _tell(left_out)
 
-    def sum_up(self, waiting: Callable[[], str], running: int) -> None:
+    def sum_up(self, totals: Counter[str], waiting: Callable[[], str], running: int) -> None:
         """Say what was done since the last time, if that is long enough ago and there is any.
 
-        `waiting` is asked only then. Call it from one thread only.
+        `totals`: how many runs have ended in which way, ever. `waiting` is asked only if there is
+        something to say. Call it from one thread only.
         """
         now = self._clock()
         span = now - self._summed_up_at
-        if span < SUMMARY_EVERY or not self._finished or not log.isEnabledFor(logging.INFO):
+        finished = totals - self._summed_up
+        if span < SUMMARY_EVERY or not finished or not log.isEnabledFor(logging.INFO):
             return
-        finished, self._finished = self._finished, Counter()
-        self._summed_up_at = now
+        self._summed_up, self._summed_up_at = totals, now
         done = ", ".join(f"{finished[name]:,} {name}" for name in sorted(finished))
         log.info(
             "in the last %.0f s: %s; %s running here, %s waiting",
@@ -224,6 +218,7 @@ class TaskLog:
             self._said[event] += 1
             self._levels[event] = level
             admitted = self._said[event] <= most
+            self.has_left_out = self.has_left_out or not admitted
         _tell(left_out)
         return admitted
 
@@ -235,6 +230,7 @@ class TaskLog:
             if number > most:
                 left_out.append((self._levels[event], number - most, event))
         self._said.clear()
+        self.has_left_out = False
         self._second = second
         return left_out
 

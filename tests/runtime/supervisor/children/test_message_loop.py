@@ -15,7 +15,7 @@ import pytest
 from holdfast.core.options.policy import Policy
 from holdfast.runtime.supervisor.children.listening import Listening
 from holdfast.runtime.supervisor.children.message_loop import MessageLoop
-from holdfast.runtime.supervisor.state.assignment import Assignment
+from holdfast.runtime.supervisor.state.child_handle import Assignment
 from holdfast.runtime.wire.messages import Done, Reply
 from tests.runtime.supervisor.state.test_ledger import claimed
 from tests.support.deadline import until
@@ -71,12 +71,9 @@ def test_outcomes_are_heard_while_the_claimer_fills_the_same_hand(
 
     def give_and_take() -> None:
         while not stop.is_set():
-            with hands.ledger.lock:
-                for assignment in given:
-                    hands.child.take(assignment, alone=False)
-            with hands.ledger.lock:
-                for assignment in given:
-                    hands.child.drop(assignment.slot)
+            for assignment in given:
+                hands.child.take(assignment, alone=False)
+            hands.ledger.put_back(given)
 
     claimer = threading.Thread(target=give_and_take)
     claimer.start()

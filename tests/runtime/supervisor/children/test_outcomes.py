@@ -28,7 +28,7 @@ from holdfast.core.outcome import (
 )
 from holdfast.core.result import TaskError
 from holdfast.runtime.supervisor.children.outcomes import Death, reported
-from holdfast.runtime.supervisor.state.assignment import Assignment
+from holdfast.runtime.supervisor.state.child_handle import Assignment
 from tests.runtime.supervisor.state.test_ledger import claimed
 from tests.support.hands import Hands
 from tests.support.verbs import new_token
@@ -93,7 +93,7 @@ def test_texts_of_an_error_are_cut_like_those_that_are_stored(hands: Hands) -> N
 def test_only_what_has_begun_is_charged_with_a_death(hands: Hands) -> None:
     ran, waited = given(hands, 1), given(hands, 2)
     hands.child.page.begin(0, 1, 7)
-    death = Death(hands.child, None, 9)
+    death = Death(hands.child, list(hands.child.hand.values()), None, 9)
     assert death.outcome(ran) == Crashed(None, 9)
     assert death.outcome(waited) == NotBegun()
 
@@ -103,7 +103,7 @@ def test_what_we_ended_did_not_crash(hands: Hands) -> None:
     hands.child.page.begin(0, 1, 7)
     hands.child.page.begin(1, 2, 7)
     hands.child.killed = True
-    death = Death(hands.child, None, 9)
+    death = Death(hands.child, list(hands.child.hand.values()), None, 9)
     assert death.outcome(ended) == CancelAcknowledged()
     assert death.outcome(neighbour) == NEIGHBOUR
 
@@ -111,6 +111,6 @@ def test_what_we_ended_did_not_crash(hands: Hands) -> None:
 def test_a_breach_is_named_and_charged_even_to_code_that_hides(hands: Hands) -> None:
     hidden = given(hands)
     hands.child.breach = "sent garbage"
-    assert Death(hands.child, None, 9).outcome(hidden) == Crashed(
+    assert Death(hands.child, [hidden], None, 9).outcome(hidden) == Crashed(
         None, 9, "its process was killed: it sent garbage"
     )

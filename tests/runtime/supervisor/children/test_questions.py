@@ -13,8 +13,7 @@ from holdfast.core.lifecycle import Verb
 from holdfast.core.options.policy import Policy
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.children.questions import RemoteHooks, StackQueries
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ChildState
+from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import KnownTask, Stack, Stacked, Tell, Told
 from tests.runtime.supervisor.state.test_ledger import claimed
@@ -93,6 +92,6 @@ def test_hooks_of_a_task_whose_child_is_dead(
     names = ["on_failure", "on_cancel", "after_finish"]
     known = [KnownTask(TASK, 1, QUEUE, "thread", None, None, names)]
     ledger = Ledger(hands.ledger.options, known)
-    ledger.children[1] = hands.child
+    ledger.roster.add(hands.child)
     RemoteHooks(ledger, []).orphaned(assignment(hands), Change(verb, status), status)
     assert [told.hooks for told in hands.heard(Tell)] == ([wanted] if wanted else [])

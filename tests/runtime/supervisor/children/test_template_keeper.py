@@ -33,6 +33,19 @@ class Template:
         return "killed by SIGKILL"
 
 
+class Pool:
+    """What the keeper asks of the pool."""
+
+    def __init__(self, template: Template) -> None:
+        self.template: Template | None = template
+        self.closing = False
+
+    def use(self, template: Template | None) -> bool:
+        if not self.closing:
+            self.template = template
+        return not self.closing
+
+
 @pytest.fixture
 def hands() -> Iterator[Hands]:
     with ExitStack() as undo:
@@ -41,7 +54,7 @@ def hands() -> Iterator[Hands]:
 
 def test_a_template_that_is_ready_while_the_worker_stops_is_ended(hands: Hands) -> None:
     first = Template()
-    pool: Any = SimpleNamespace(template=first, closing=False, fill=lambda: None)
+    pool: Any = Pool(first)
     loop: Any = SimpleNamespace(listen_to=lambda template: None, orphaned=lambda: None)
     pattern: Any = first
     keeper = TemplateKeeper(

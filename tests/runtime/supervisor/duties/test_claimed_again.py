@@ -13,16 +13,14 @@ import pytest
 from holdfast.core.outcome import Failed, Outcome, Returned
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
-from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.supervisor.children.questions import RemoteHooks
 from holdfast.runtime.supervisor.duties.claimer import Claimer
 from holdfast.runtime.supervisor.duties.finisher import Finisher
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.queue_source import sources
 from holdfast.store.verbs import operate
 from tests.support.hands import Hands
 from tests.support.stores import Lab, on_each_engine
-from tests.support.verbs import BOOM, HOST, QUEUE, WORKER
+from tests.support.verbs import BOOM, HOST, WORKER
 
 
 @pytest.fixture
@@ -32,8 +30,7 @@ def hands() -> Iterator[Hands]:
 
 
 def claimer(lab: Lab, hands: Hands) -> Claimer:
-    found = sources([QueueChoice(QUEUE)], hands.known)
-    return Claimer(lab.store, hands.ledger, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
+    return Claimer(lab.store, hands.ledger, Outage(1.0), worker_id=WORKER, hostname=HOST)
 
 
 @on_each_engine
@@ -45,13 +42,13 @@ def test_it_is_begun_once_and_under_the_newer_claim(lab: Lab, hands: Hands) -> N
     lab.run(operate.resubmit([old.id]))
     claimer(lab, hands).tick()
     told = {job.id: job for job in hands.told()}
-    assert len(hands.child.hand) == len(hands.ledger.assignments) == len(told) == 2
+    assert len(hands.child.hand) == len(hands.ledger.assignments()) == len(told) == 2
     assert told[old.id].token != old.token
     assert told[old.id].attempt == lab.task(old.id).attempt == 1
     assert told[other.id].token == other.token
-    assert hands.ledger.tokens == {other.token: 1, told[old.id].token: 1}
-    assert hands.ledger.spent == {old.token}
-    assert not hands.ledger.held
+    assert hands.tokens == {other.token: 1, told[old.id].token: 1}
+    assert hands.spent == {old.token}
+    assert not hands.held
     assert lab.statuses([old.id, other.id]) == [TaskStatus.RUNNING] * 2
 
 
@@ -63,7 +60,7 @@ def test_one_that_is_gone_and_not_claimed_again_is_forgotten(lab: Lab, hands: Ha
     claimer(lab, hands).tick()
     assert hands.told() == []
     assert hands.ledger.is_idle
-    assert hands.ledger.spent == {old.token}
+    assert hands.spent == {old.token}
 
 
 @on_each_engine
@@ -90,5 +87,5 @@ def test_the_ends_of_both_claims_are_written_in_one_go(
     assert [lab.task(task.id).result for task in (new, neighbour)] == ["7", "8"]
     assert [row.outcome for row in lab.attempts(new.id)] == ["FAILED", "COMPLETED"]
     assert hands.ledger.is_idle
-    assert hands.ledger.spent == {old.token, new.token, neighbour.token}
+    assert hands.spent == {old.token, new.token, neighbour.token}
     assert caplog.text.count("its lease was lost") == 1

@@ -16,9 +16,14 @@ from holdfast.core.status import TaskStatus
 from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.supervisor.duties.claimer import Claimer
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
-from holdfast.runtime.supervisor.state.child_handle import ChildState
-from holdfast.runtime.supervisor.state.costs import MOST_TASKS, SHORT_US, WINDOW_US
+from holdfast.runtime.supervisor.state.child_handle import (
+    MOST_TASKS,
+    WINDOW_US,
+    Assignment,
+    ChildState,
+)
+from holdfast.runtime.supervisor.state.outcome_queue import Finished
+from holdfast.runtime.supervisor.state.placement import SHORT_US
 from holdfast.runtime.supervisor.state.queue_source import sources
 from holdfast.runtime.wire.messages import Kind, KnownTask
 from holdfast.store.op import Op
@@ -29,7 +34,6 @@ from tests.support.stores import Lab, on_each_engine
 from tests.support.verbs import HOST, PID, QUEUE, TASK, WORKER
 
 BEHIND = "behind"
-NOBODY = cast("Any", None)
 
 
 @pytest.fixture
@@ -42,35 +46,28 @@ class Bench:
     """A claimer and one child, with everything between them ticked by hand."""
 
     def __init__(self, lab: Lab, undo: ExitStack, kind: Kind) -> None:
-        self.hands = Hands(undo, kind)
+        self.hands = Hands(undo, kind, [QUEUE, BEHIND])
         self.ledger = self.hands.ledger
-        choices = [QueueChoice(QUEUE), QueueChoice(BEHIND)]
-        self.source, _ = found = sources(choices, self.hands.known)
-        self.claimer = Claimer(
-            lab.store, self.ledger, found, Outage(1.0), worker_id=WORKER, hostname=HOST
-        )
+        self.source, _ = self.hands.sources
+        self.claimer = Claimer(lab.store, self.ledger, Outage(1.0), worker_id=WORKER, hostname=HOST)
 
     def turn(self) -> bool:
         """Whether there is something to do; it is done."""
-        with self.ledger.lock:
-            plan = self.claimer._plan()
+        plan = self.ledger.plan(may_claim=True, patience=0)
         if plan is not None:
             self.claimer._turn(plan)
         return plan is not None
 
     def end_all(self) -> None:
         """Whatever runs has returned."""
-        with self.ledger.lock:
-            self.ledger.ended(
-                *(Finished(run, Returned("1")) for run in [*self.ledger.assignments.values()])
-            )
+        self.ledger.ended([Finished(run, Returned("1")) for run in self.ledger.assignments()])
 
 
 def deep(lab: Lab, undo: ExitStack, run_us: int) -> Bench:
     """A process child, and a queue with more than was wanted so far, of tasks that take so long."""
     bench = Bench(lab, undo, "process")
-    bench.ledger.costs.learn(TASK, [run_us] * 1_000)
-    bench.ledger.claimed([lab.claimed()])
+    bench.ledger._placement.costs.learn(TASK, [run_us] * 1_000)
+    bench.ledger._claimed([lab.claimed()])
     lab.send_many(2 * MOST_TASKS)
     bench.source.is_deep = True
     return bench
@@ -81,7 +78,7 @@ def test_a_lone_task_is_claimed_and_started_at_once(lab: Lab, undo: ExitStack) -
     bench = Bench(lab, undo, "thread")
     for _ in range(2):
         lab.send()
-        bench.claimer.rung(frozenset())
+        bench.ledger.hinted(frozenset())
         bench.claimer.tick()
         assert len(bench.hands.told()) == 1
 
@@ -101,7 +98,7 @@ def test_texts_that_are_too_long_together_are_claimed_one_by_one(
 
     told = 0
     for _ in range(4 * LANES):
-        bench.claimer.rung(frozenset())
+        bench.ledger.hinted(frozenset())
         bench.turn()
         told += len(bench.hands.told())
 
@@ -116,7 +113,7 @@ def test_no_more_than_the_lanes_of_a_child_are_claimed(lab: Lab, undo: ExitStack
     for _ in range(3):
         bench.claimer.tick()
         assert [job.attempt for job in bench.hands.told()] == [1] * LANES
-        assert not bench.ledger.held
+        assert not bench.hands.held
         bench.end_all()
 
 
@@ -124,11 +121,10 @@ def test_no_more_than_the_lanes_of_a_child_are_claimed(lab: Lab, undo: ExitStack
 def test_what_was_claimed_of_a_paused_queue_is_not_started(lab: Lab, undo: ExitStack) -> None:
     bench = Bench(lab, undo, "thread")
     bench.hands.hold(lab.claimed())
-    bench.claimer.paused(frozenset({QUEUE}))
-    with bench.ledger.lock:
-        assert bench.ledger.fit_held() == []
+    bench.ledger.pause(frozenset({QUEUE}))
+    assert bench.ledger._placement.fit_held([QUEUE]) == []
     bench.claimer.tick()
-    assert not bench.ledger.held
+    assert not bench.hands.held
 
 
 @on_each_engine
@@ -139,11 +135,11 @@ def test_under_load_one_batch_is_started_and_the_next_is_claimed(lab: Lab, undo:
     bench = deep(lab, undo, cost)
     bench.claimer.tick()
     assert len(bench.hands.told()) == window
-    assert [lab.status(task.id) for task, _ in bench.ledger.held] == [TaskStatus.CLAIMED] * window
+    assert [lab.status(task.id) for task in bench.hands.held] == [TaskStatus.CLAIMED] * window
     bench.end_all()
     bench.claimer.tick()
     assert len(bench.hands.told()) == window
-    assert len(bench.ledger.held) == window
+    assert len(bench.hands.held) == window
 
 
 @on_each_engine
@@ -153,14 +149,14 @@ def test_short_tasks_are_claimed_for_a_child_and_so_started(lab: Lab, undo: Exit
     jobs = bench.hands.told()
     assert len(jobs) == MOST_TASKS
     assert {job.attempt for job in jobs} == {1}
-    assert not bench.ledger.held
+    assert not bench.hands.held
     for job in (jobs[0], jobs[-1]):
         task = lab.task(job.id)
         assert (task.status, task.attempt) == (TaskStatus.RUNNING, 1)
         assert (task.worker_hostname, task.worker_pid) == (HOST, PID)
         assert task.worker_process_name == bench.hands.child.name
     # The window is full, so nothing is claimed before some of it has ended.
-    assert bench.ledger.due_window() is None
+    assert bench.ledger._placement.due_window() is None
     assert not bench.turn()
     bench.end_all()
     bench.claimer.tick()
@@ -182,7 +178,7 @@ def test_what_is_held_comes_before_what_is_claimed_for_a_child(lab: Lab, undo: E
     bench = deep(lab, undo, 10)
     (held,) = lab.claim(1).tasks
     bench.hands.hold(held)
-    assert bench.ledger.due_window() is None
+    assert bench.ledger._placement.due_window() is None
     bench.claimer.tick()
     assert [job.id for job in bench.hands.told()] == [held.id]
     bench.claimer.tick()
@@ -191,7 +187,8 @@ def test_what_is_held_comes_before_what_is_claimed_for_a_child(lab: Lab, undo: E
 
 def went_back(bench: Bench, lab: Lab) -> set[bytes]:
     """The ids of what is to go back; no child has heard of it."""
-    runs = [done.assignment for done in bench.ledger.finished if isinstance(done.outcome, NotBegun)]
+    ended, _ = bench.ledger.outcomes.take(2 * MOST_TASKS, 0)
+    runs = [done.assignment for done in ended if isinstance(done.outcome, NotBegun)]
     ids = {run.task.id for run in runs}
     assert not ids & {job.id for job in bench.hands.told()}
     assert not ids & {run.task.id for run in bench.hands.child.hand.values()}
@@ -229,18 +226,18 @@ def test_a_window_comes_back_when_its_child_cannot_take_it_any_more(
 ) -> None:
     long = lab.running()
     bench = deep(lab, undo, 10)
-    with bench.ledger.lock:
-        plan = bench.claimer._plan()
+    plan = bench.ledger.plan(may_claim=True, patience=0)
     assert plan is not None
     if why == "slow":
         bench.hands.child.slow = True
         bench.hands.child.take(Assignment(0, long, Policy(), bench.hands.child, 0), False)
     if why == "leaving":
         bench.hands.child.state = ChildState.LEAVING
-    bench.ledger.accepting = why != "stopping"
+    if why == "stopping":
+        bench.ledger.stop_accepting()
     bench.claimer._turn(plan)
-    assert len(went_back(bench, lab)) == MOST_TASKS
     assert not bench.ledger.is_idle
+    assert len(went_back(bench, lab)) == MOST_TASKS
     assert bench.source.may_share(monotonic())
 
 
@@ -273,18 +270,16 @@ def test_a_worker_is_not_idle_while_it_claims(lab: Lab, undo: ExitStack) -> None
 def test_what_went_back_is_looked_for(undo: ExitStack) -> None:
     """The hint that tells of it may come late, and a worker that stops when it is idle is quick."""
     hands = Hands(undo, "process")
-    found = sources([QueueChoice(QUEUE)], hands.known)
-    claimer = Claimer(NOBODY, hands.ledger, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
-    now = monotonic()
-    found[0].position(now)
-    found[0].short(None, now)
-    before = claimer.found_nothing
-    hands.ledger.came_back.add(QUEUE)
-    assert (before, claimer.found_nothing) == (True, False)
-    with hands.ledger.lock:
-        claimer._poll_at = now + 60
-        assert claimer._plan() is not None
-    assert not hands.ledger.came_back
+    ledger, (source,) = hands.ledger, hands.sources
+    while ledger.plan(may_claim=True, patience=0) is not None:
+        ledger.sources.short(source, None, monotonic())
+        ledger.turn_over()
+    before = ledger.is_drained
+    ledger.settled([], came_back={QUEUE}, totals={})
+    assert (before, ledger.is_drained) == (True, False)
+    plan = ledger.plan(may_claim=True, patience=0)
+    assert plan is not None
+    assert plan.source is source
 
 
 REFUSED_BACK = """
@@ -300,13 +295,13 @@ def test_a_task_that_cannot_be_given_back_keeps_its_lease_until_that_has_run_out
     """Without a lease nobody would come back to it before the next audit."""
     bench = Bench(lab, undo, "thread")
     task = lab.claimed()
-    bench.ledger.claimed([task])
+    bench.ledger._claimed([task])
     lab.sql(REFUSED_BACK)
 
     bench.claimer.release([task])
 
-    assert not bench.ledger.tokens
-    assert task.token not in bench.ledger.spent
+    assert not bench.hands.tokens
+    assert task.token not in bench.hands.spent
 
 
 @pytest.mark.parametrize("lab", [StoreKind.SQLITE_FILE], indirect=True)
@@ -315,12 +310,12 @@ def test_a_claim_without_an_answer_that_cannot_be_given_back_keeps_its_lease(
 ) -> None:
     bench = Bench(lab, undo, "thread")
     task = lab.claimed()
-    bench.ledger.claimed([task])
+    bench.ledger._claimed([task])
     lab.sql(REFUSED_BACK)
 
     bench.claimer._unknown_commits.of_tasks([task])
     assert bench.claimer._unknown_commits.settle()
 
     assert "cannot be given back" in caplog.text
-    assert not bench.ledger.tokens
-    assert task.token not in bench.ledger.spent
+    assert not bench.hands.tokens
+    assert task.token not in bench.hands.spent

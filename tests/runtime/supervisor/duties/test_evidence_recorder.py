@@ -14,8 +14,7 @@ from holdfast.runtime.supervisor.children import output_log
 from holdfast.runtime.supervisor.duties import evidence_recorder
 from holdfast.runtime.supervisor.duties.evidence_recorder import EvidenceRecorder
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ProtocolError
+from holdfast.runtime.supervisor.state.child_handle import Assignment, ProtocolError
 from holdfast.runtime.wire.messages import Note
 from holdfast.store.verbs.evidence import LONGEST_OUTPUT
 from tests.runtime.supervisor.state.test_ledger import claimed
@@ -42,7 +41,7 @@ def recorder(hands: Hands) -> EvidenceRecorder:
 def running(hands: Hands, slot: int) -> Assignment:
     assignment = Assignment(slot, claimed(slot, new_token()), Policy(), hands.child, 10)
     assignment.started, assignment.given_at = True, 1.0
-    hands.ledger.assignments[slot] = assignment
+    hands.has(assignment)
     return assignment
 
 
@@ -114,7 +113,6 @@ def test_output_in_the_name_of_another_childs_task_is_the_childs_fault(
     with ExitStack() as undo:
         other = Hands(undo)
         run = Assignment(7, claimed(7, new_token()), Policy(), other.child, 10, given_at=1.0)
-        hands.ledger.assignments[7] = run
-        marker = hands.child.nonce + (7).to_bytes(8, "big")
+        hands.has(run)
         with pytest.raises(ProtocolError):
-            recorder.printed(hands.child, marker + b"forged")
+            recorder.printed(hands.child, 7, b"forged")

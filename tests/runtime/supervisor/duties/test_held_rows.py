@@ -13,17 +13,15 @@ import pytest
 from holdfast.core.outcome import Returned
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
-from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.supervisor.duties.claimer import Claimer
 from holdfast.runtime.supervisor.duties.evidence_recorder import EvidenceRecorder
 from holdfast.runtime.supervisor.duties.finisher import Finisher
 from holdfast.runtime.supervisor.duties.lease_keeper import LeaseKeeper
 from holdfast.runtime.supervisor.duties.lock_watch import LockWatch
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state import held_rows
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.held_rows import HeldRows
-from holdfast.runtime.supervisor.state.queue_source import sources
+from holdfast.runtime.supervisor.state import blocked_rows
+from holdfast.runtime.supervisor.state.blocked_rows import HeldRows
+from holdfast.runtime.supervisor.state.child_handle import Assignment
 from holdfast.runtime.wire.messages import Job, Note
 from holdfast.store.op import Op
 from holdfast.store.postgres.store import PostgresStore
@@ -31,7 +29,7 @@ from tests.support.deadline import until
 from tests.support.hands import Hands
 from tests.support.locks import impatient, locked_rows, locked_table
 from tests.support.stores import Kind, Lab, Labs
-from tests.support.verbs import HOST, LEASE_US, QUEUE, WORKER
+from tests.support.verbs import HOST, LEASE_US, WORKER
 
 CLAIMED, PENDING, RUNNING = TaskStatus.CLAIMED, TaskStatus.PENDING, TaskStatus.RUNNING
 COMPLETED = TaskStatus.COMPLETED
@@ -57,8 +55,7 @@ def hands() -> Iterator[Hands]:
 
 
 def claimer_of(store: PostgresStore, hands: Hands) -> Claimer:
-    found = sources([QueueChoice(QUEUE)], hands.known)
-    return Claimer(store, hands.ledger, found, Outage(1.0), worker_id=WORKER, hostname=HOST)
+    return Claimer(store, hands.ledger, Outage(1.0), worker_id=WORKER, hostname=HOST)
 
 
 def test_a_claimed_task_is_left_out_of_the_start(
@@ -82,10 +79,10 @@ def test_a_claimed_task_is_left_out_of_the_start(
         until(both_told, within=5)
         assert monotonic() - began < NOBODY_WAITS_S
         assert lab.statuses([task.id for task in tasks]) == [CLAIMED, RUNNING, RUNNING]
-    hands.ledger.accepting = False
+    hands.ledger.stop_accepting()
     until(lambda: claimer.tick() == 0.0 and lab.status(held.id) is PENDING, within=5)
-    assert held.token in hands.ledger.tokens
-    assert hands.ledger.tokens[held.token] == len(others)
+    assert held.token in hands.tokens
+    assert hands.tokens[held.token] == len(others)
 
 
 def test_claimed_tasks_go_back_at_a_stop_but_for_the_held_one(
@@ -94,7 +91,7 @@ def test_claimed_tasks_go_back_at_a_stop_but_for_the_held_one(
     lab.send_many(3)
     tasks = lab.claim(3).tasks
     hands.hold(*tasks)
-    hands.ledger.accepting = False
+    hands.ledger.stop_accepting()
     claimer = claimer_of(store, hands)
     ids = [task.id for task in tasks]
     with locked_rows(lab, ids[:1]):
@@ -102,7 +99,7 @@ def test_claimed_tasks_go_back_at_a_stop_but_for_the_held_one(
             lambda: claimer.tick() == 0.0 and lab.statuses(ids) == [CLAIMED, PENDING, PENDING],
             within=NOBODY_WAITS_S * 2,
         )
-        assert hands.ledger.is_held_up
+        assert hands.ledger.held_up
         renewed = store.run(_renewal(tasks[0]))
         assert not renewed.held, "nobody holds a lease while it waits for a task"
     until(lambda: claimer.tick() == 0.0 and lab.status(ids[0]) is PENDING, within=5)
@@ -120,8 +117,7 @@ def test_a_lease_that_is_held_is_not_lost(lab: Lab, store: PostgresStore, hands:
     held, other = lab.running(), lab.running()
     for task in (held, other):
         hands.ended(task, Returned("1"))
-    stopped: list[Assignment] = []
-    keeper = LeaseKeeper(store, hands.ledger, Outage(1.0), stop_code=stopped.append)
+    keeper = LeaseKeeper(store, hands.ledger, Outage(1.0))
     with locked_rows(lab, [held.token], table="leases", key="token"):
         lab.clock.advance(LEASE_US / 1_000_000 + 1)
         began = monotonic()
@@ -131,7 +127,7 @@ def test_a_lease_that_is_held_is_not_lost(lab: Lab, store: PostgresStore, hands:
         assert _expired(lab) == {held.token}
     keeper.tick()
     assert _expired(lab) == set()
-    assert stopped == []
+    assert set(hands.tokens) == {held.token, other.token}
 
 
 def _expired(lab: Lab) -> set[bytes]:
@@ -169,7 +165,7 @@ def test_an_end_is_written_without_the_held_one(
         assert monotonic() - began < NOBODY_WAITS_S
         finisher.tick()
         assert hands.ledger.known_keys() == {tasks[0].key}
-        assert hands.ledger.is_held_up
+        assert hands.ledger.held_up
     until(lambda: finisher.tick() == 0.0 and lab.status(held) is COMPLETED, within=5)
     assert hands.ledger.is_idle
     assert len(lab.attempts(held)) == 1
@@ -201,11 +197,11 @@ def test_notes_of_a_held_task_wait_and_gather(lab: Lab, store: PostgresStore, ha
 def test_the_log_names_who_holds_a_row(
     lab: Lab,
     store: PostgresStore,
-    what: held_rows.Kind,
+    what: blocked_rows.Kind,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(held_rows, "SAY_AFTER", 0.0)
+    monkeypatch.setattr(blocked_rows, "SAY_AFTER", 0.0)
     task = lab.running()
     key, table, column = (
         (task.id, "tasks", "id") if what == "task" else (task.token, "leases", "token")
@@ -235,7 +231,7 @@ def test_the_log_names_who_may_hold_a_unique_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A row that is not committed cannot be seen, but who writes can."""
-    monkeypatch.setattr(held_rows, "SAY_AFTER", 0.0)
+    monkeypatch.setattr(blocked_rows, "SAY_AFTER", 0.0)
     task = lab.running()
     rows = HeldRows()
     with caplog.at_level(logging.WARNING, "holdfast.worker"), locked_rows(lab, [task.id]) as other:
@@ -258,7 +254,7 @@ def test_the_log_names_who_has_locked_a_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And it waits for no table to find that out."""
-    monkeypatch.setattr(held_rows, "SAY_AFTER", 0.0)
+    monkeypatch.setattr(blocked_rows, "SAY_AFTER", 0.0)
     task = lab.running()
     rows = HeldRows()
     with (
@@ -283,7 +279,7 @@ def test_a_claim_that_a_table_lock_holds_up_is_told(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(held_rows, "SAY_AFTER", 0.0)
+    monkeypatch.setattr(blocked_rows, "SAY_AFTER", 0.0)
     lab.send_many(1)
     claimer = claimer_of(store, hands)
     watch = LockWatch(store, hands.ledger.held_rows)

@@ -12,7 +12,7 @@ from holdfast.core.outcome import Returned
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.duties.lease_keeper import LeaseKeeper
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.assignment import Assignment
+from holdfast.runtime.supervisor.state.child_handle import Assignment
 from tests.support.hands import Hands
 from tests.support.stores import Lab, on_each_engine
 
@@ -25,14 +25,13 @@ def hands() -> Iterator[Hands]:
 
 def keep(lab: Lab, hands: Hands) -> list[Assignment]:
     """Renew and look around, three times; whose code was stopped."""
-    stopped: list[Assignment] = []
     outage = Outage(1.0)
-    keeper = LeaseKeeper(lab.store, hands.ledger, outage, stop_code=stopped.append)
+    keeper = LeaseKeeper(lab.store, hands.ledger, outage)
     for _ in range(3):
         # While the store is thought to be away, every tick renews.
         outage.noted(StoreUnavailable("away"))
         keeper.tick()
-    return stopped
+    return [run for run in hands.ledger.assignments() if run.doomed is not None]
 
 
 @on_each_engine
@@ -41,7 +40,7 @@ def test_what_is_being_written_is_ours(lab: Lab, hands: Hands) -> None:
     held, ended, written = lab.claimed(), lab.running(), lab.running()
     hands.hold(held)
     hands.ended(written, Returned("1"))
-    hands.ledger.writing = [hands.ledger.finished.pop()]
+    assert hands.ledger.outcomes.take(1, 0)[0]
     hands.ended(ended, Returned("2"))
     assert keep(lab, hands) == []
     assert lab.statuses([held.id, ended.id, written.id]) == [
@@ -57,7 +56,7 @@ def test_what_nobody_here_knows_is_given_back(
 ) -> None:
     unknown, held = lab.claimed(), lab.claimed()
     hands.hold(held)
-    hands.ledger.claimed([unknown])
+    hands.ledger._claimed([unknown])
     assert keep(lab, hands) == []
     assert lab.statuses([unknown.id, held.id]) == [TaskStatus.PENDING, TaskStatus.CLAIMED]
     assert "1 task(s) are ours but unknown here" in caplog.text

@@ -18,14 +18,16 @@ def claimed(key: int, token: bytes) -> ClaimedTask:
 def test_a_task_that_is_claimed_again_is_held_once() -> None:
     """It was taken from us, and we have not heard of it yet; the rest of its lease is ours."""
     ledger, old, new = Ledger(WorkerOptions(), []), new_token(), new_token()
-    before = [claimed(key, old) for key in (1, 2, 3)]
-    with ledger.lock:
-        ledger.claimed(before)
-        ledger.hold(before)
-        ledger.claimed([claimed(2, new)])
-        ledger.hold([claimed(2, new)])
-    assert [(task.key, task.token) for task, _ in ledger.held] == [(1, old), (3, old), (2, new)]
-    assert ledger.tokens == {old: 2, new: 1}
-    ledger.claimed([claimed(1, new), claimed(3, new)])
-    assert set(ledger.tokens) == {new}
-    assert ledger.spent == {old}
+    ledger.hold_claimed([claimed(key, old) for key in (1, 2, 3)])
+    ledger.hold_claimed([claimed(2, new)])
+    assert ledger.known_keys() == {1, 2, 3}
+    assert ledger._tokens == {old: 2, new: 1}
+    ledger.hold_claimed([claimed(1, new), claimed(3, new)])
+    assert ledger.tokens() == [new]
+    assert ledger.take_spent() == {old}
+    ledger.stop_accepting()
+    assert [(task.key, task.token) for task in ledger.take_stale()] == [
+        (2, new),
+        (1, new),
+        (3, new),
+    ]

@@ -1,4 +1,4 @@
-"""Who gets the next task."""
+"""Who gets the next task, and what tasks are thought to cost."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ import pytest
 
 from holdfast.core.options.policy import Policy
 from holdfast.core.records import ClaimedTask
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
-from holdfast.runtime.supervisor.state.costs import LEAST_US, WINDOW_US
-from holdfast.runtime.supervisor.state.placement import Placement
+from holdfast.runtime.supervisor.state.child_handle import (
+    LEAST_US,
+    MOST_TASKS,
+    WINDOW_US,
+    Assignment,
+    ChildHandle,
+    ChildState,
+)
+from holdfast.runtime.supervisor.state.placement import Costs, Mix, Openings
 from holdfast.runtime.wire import shared_page
 from holdfast.runtime.wire.shared_page import SharedPage
 
 MakeMember = Callable[..., ChildHandle]
 SHORT = LEAST_US
+QUICK, LONG = 10, 400_000
 
 
 @pytest.fixture
@@ -52,61 +58,101 @@ def assignment(slot: int, child: ChildHandle, cost_us: int) -> Assignment:
     return Assignment(slot, task, Policy(), child, cost_us)
 
 
-def hand_out(placements: Placement, cost_us: int, *, alone: bool = False) -> int | None:
-    child = placements.find(cost_us, alone)
+def hand_out(openings: Openings, cost_us: int, *, alone: bool = False) -> int | None:
+    child = openings.find(cost_us, alone)
     if child is None:
         return None
     child.take(assignment(1000 + len(child.hand), child, cost_us), alone)
-    placements.given(child)
+    openings.given(child)
     return child.number
 
 
 def test_the_least_loaded_is_next(make_child: MakeMember) -> None:
-    placements = Placement([make_child(1, 300), make_child(2, 100)])
-    assert [hand_out(placements, 150) for _ in range(4)] == [2, 2, 1, 2]
+    openings = Openings([make_child(1, 300), make_child(2, 100)])
+    assert [hand_out(openings, 150) for _ in range(4)] == [2, 2, 1, 2]
 
 
 def test_equals_take_turns(make_child: MakeMember) -> None:
-    placements = Placement([make_child(1), make_child(2), make_child(3)])
-    assert [hand_out(placements, SHORT) for _ in range(6)] == [1, 2, 3, 1, 2, 3]
+    openings = Openings([make_child(1), make_child(2), make_child(3)])
+    assert [hand_out(openings, SHORT) for _ in range(6)] == [1, 2, 3, 1, 2, 3]
 
 
 def test_a_window_is_filled_and_no_more(make_child: MakeMember) -> None:
-    placements = Placement([make_child(1, WINDOW_US - 2 * SHORT)])
-    assert [hand_out(placements, SHORT) for _ in range(3)] == [1, 1, None]
-    assert not placements
+    openings = Openings([make_child(1, WINDOW_US - 2 * SHORT)])
+    assert [hand_out(openings, SHORT) for _ in range(3)] == [1, 1, None]
+    assert not openings
 
 
 def test_what_is_too_long_for_all_leaves_room_for_what_is_short(make_child: MakeMember) -> None:
-    placements = Placement([make_child(1, 5_000), make_child(2, 6_000)])
-    assert hand_out(placements, 6_000) is None
-    assert hand_out(placements, 5_000) == 1
+    openings = Openings([make_child(1, 5_000), make_child(2, 6_000)])
+    assert hand_out(openings, 6_000) is None
+    assert hand_out(openings, 5_000) == 1
 
 
 def test_a_task_that_must_be_alone_gets_an_idle_child(make_child: MakeMember) -> None:
-    placements = Placement([make_child(1, SHORT), make_child(2)])
-    assert hand_out(placements, SHORT, alone=True) == 2
-    assert hand_out(placements, SHORT, alone=True) is None
+    openings = Openings([make_child(1, SHORT), make_child(2)])
+    assert hand_out(openings, SHORT, alone=True) == 2
+    assert hand_out(openings, SHORT, alone=True) is None
     # Nothing goes to a child that has such a one.
-    assert [hand_out(placements, SHORT) for _ in range(2)] == [1, 1]
+    assert [hand_out(openings, SHORT) for _ in range(2)] == [1, 1]
 
 
 def test_a_child_at_the_end_of_its_life_is_passed_over(make_child: MakeMember) -> None:
-    placements = Placement([make_child(1, SHORT, most=2), make_child(2, SHORT, SHORT, SHORT)])
-    assert [hand_out(placements, SHORT) for _ in range(3)] == [1, 2, 2]
+    openings = Openings([make_child(1, SHORT, most=2), make_child(2, SHORT, SHORT, SHORT)])
+    assert [hand_out(openings, SHORT) for _ in range(3)] == [1, 2, 2]
 
 
 def test_children_that_take_nothing_are_none(make_child: MakeMember) -> None:
     leaving, stuck = make_child(1), make_child(2, SHORT)
     leaving.state = ChildState.LEAVING
     stuck.slow = True
-    placements = Placement([leaving, stuck])
-    assert not placements
-    assert placements.find(SHORT, False) is None
+    openings = Openings([leaving, stuck])
+    assert not openings
+    assert openings.find(SHORT, False) is None
 
 
 def test_a_start_is_due_when_a_child_is_half_through(make_child: MakeMember) -> None:
     busy = make_child(1, WINDOW_US // 2, SHORT)
-    assert not Placement([busy]).is_due
-    assert Placement([busy, make_child(2, WINDOW_US // 2)]).is_due
-    assert not Placement([]).is_due
+    assert not Openings([busy]).is_due
+    assert Openings([busy, make_child(2, WINDOW_US // 2)]).is_due
+    assert not Openings([]).is_due
+
+
+def window(costs: Costs, name: str) -> int:
+    return WINDOW_US // costs.of(name)
+
+
+def test_what_nobody_has_seen_gets_a_window_to_itself() -> None:
+    assert window(Costs(), "new") == 1
+
+
+def test_trust_grows_with_what_was_seen() -> None:
+    costs = Costs()
+    windows: list[int] = []
+    for _ in range(4):
+        costs.learn("short", [QUICK] * (windows[-1] if windows else 1))
+        windows.append(window(costs, "short"))
+    assert windows[0] <= 8 < windows[1] < windows[2] <= windows[3] == MOST_TASKS
+    assert costs.of("short") == LEAST_US
+
+
+def test_slowness_is_believed_at_once_and_speed_slowly() -> None:
+    costs = Costs()
+    costs.learn("changing", [QUICK] * 1000)
+    costs.learn("changing", [LONG])
+    assert window(costs, "changing") == 0
+    costs.learn("changing", [QUICK] * 5)
+    assert window(costs, "changing") == 0
+
+
+def test_a_mix_costs_what_its_latest_tasks_cost() -> None:
+    costs, mix = Costs(), Mix()
+    assert mix.typical(costs) == WINDOW_US
+    costs.learn("short", [QUICK] * 1000)
+    costs.learn("long", [LONG])
+    mix.add("short", 100)
+    assert mix.typical(costs) == pytest.approx(LEAST_US)
+    mix.add("long", 2)
+    assert LONG / 10 < mix.typical(costs) < LONG / 4
+    mix.add("long", 100)
+    assert mix.typical(costs) == pytest.approx(LONG, rel=0.01)

@@ -13,8 +13,7 @@ from collections.abc import Container
 from time import monotonic_ns
 from typing import Final
 
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle
+from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle
 from holdfast.runtime.supervisor.task_log import named
 
 log = logging.getLogger("holdfast.worker")
@@ -37,7 +36,7 @@ def excuse(child: ChildHandle, begun: Container[int], now: float) -> None:
     newly = now - max(now - lag, child.blocked_until)
     child.blocked_until = now
     most = MOST_EXCUSED if blocker is not None else _EXCUSED_FOR_NOBODY
-    for assignment in child.hand.values():
+    for assignment in list(child.hand.values()):
         if assignment is not blocker and assignment.slot in begun and assignment.excused < most:
             assignment.excused += newly
             assignment.beat_at += newly

@@ -25,9 +25,14 @@ from holdfast.runtime.supervisor.children import outcomes
 from holdfast.runtime.supervisor.children.listening import FOR_EVER, Listening
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
-from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState, ProtocolError
+from holdfast.runtime.supervisor.state.child_handle import (
+    Assignment,
+    ChildHandle,
+    ChildState,
+    ProtocolError,
+)
 from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.state.outcome_queue import Finished
 from holdfast.runtime.supervisor.task_log import named
 from holdfast.runtime.wire import messages
 from holdfast.store.verbs.evidence import LogPart, TaskNote
@@ -48,7 +53,7 @@ _LONGEST_STACK = 256 * 1024
 class Evidence(Protocol):
     """Where output and notes of running tasks go."""
 
-    def printed(self, child: ChildHandle, data: bytes) -> bool: ...
+    def printed(self, child: ChildHandle, slot: int, data: bytes) -> None: ...
     def said(self, assignment: Assignment, data: bytes) -> None: ...
     def complained(self, child: ChildHandle, data: bytes) -> None: ...
     def noted(self, assignment: Assignment, note: messages.Note) -> None: ...
@@ -99,6 +104,7 @@ class MessageLoop:
         self._relay = relay
         self._stacked = stacked
         self._told = told
+        self._roster = ledger.roster
         self._orphans: dict[ChildHandle, int | None] = {}
         self._askers: set[ChildHandle] = set()
         """Children whose code has asked something of the store."""
@@ -106,7 +112,7 @@ class MessageLoop:
     def close(self) -> None:
         """Let go of every socket and pipe; nothing may be heard or said any more."""
         self._listening.close()
-        for child in self._ledger.children.values():
+        for child in self._roster.all():
             os.close(child.output)
             child.close()
 
@@ -169,25 +175,20 @@ class MessageLoop:
             return
         for message in template.reader.feed(data):
             if isinstance(message, messages.Forked):
-                with self._ledger.lock:
-                    child = self._ledger.children.get(message.child)
-                    if child is not None:
-                        child.pid = message.pid
-                        self._ready(child)
-                        if child.breach is not None:
-                            self._pool.kill(child)
+                child = self._roster.get(message.child)
+                if child is not None:
+                    self._roster.forked(child, message.pid)
+                    if child.breach is not None:
+                        self._pool.kill(child)
             elif isinstance(message, messages.Died):
-                with self._ledger.lock:
-                    child = self._ledger.children.get(message.child)
+                child = self._roster.get(message.child)
                 if child is not None:
                     self._died(child, message.exit_code, message.exit_signal)
             else:
                 self._templates.heard(template, message)
 
     def _watch_orphans(self) -> None:
-        with self._ledger.lock:
-            children = [c for c in self._ledger.children.values() if not c.orphaned]
-        for child in children:
+        for child in [c for c in self._roster.all() if not c.orphaned]:
             descriptor = self._orphans[child] = outcomes.watch_orphan(child)
             if descriptor is not None:
                 self._listening.add(descriptor, (child, "end"))
@@ -209,19 +210,15 @@ class MessageLoop:
         if child.breach is None:
             self._hear(child, last=True)
         self._read_output(child, most=2 * _PIPE)
-        with self._ledger.lock:
-            death = outcomes.Death(child, exit_code, exit_signal)
-            child.state = ChildState.DEAD
-            for assignment in list(child.hand.values()):
-                if assignment.started:
-                    outcome = death.outcome(assignment)
-                    note, printed = self._evidence.close(assignment)
-                    self._ledger.ended(
-                        Finished(assignment, outcome, note=note, printed=printed, orphaned=True)
-                    )
-            self._pool.gone(child)
-            self._pool.fill()
-            self._ledger.announce()
+        runs = self._roster.died(child)
+        death = outcomes.Death(child, runs, exit_code, exit_signal)
+        ended = []
+        for run in runs:
+            note, printed = self._evidence.close(run) if run.has_evidence else (None, None)
+            outcome = death.outcome(run)
+            ended.append(Finished(run, outcome, note=note, printed=printed, orphaned=True))
+        self._ledger.ended(ended)
+        self._pool.gone(child)
         self._listening.forget(child)
         self._askers.discard(child)
         self._relay.gone(child)
@@ -267,17 +264,13 @@ class MessageLoop:
 
     def _accuse(self, child: ChildHandle, error: Exception) -> None:
         """A child did what no child may: it is killed, and its task is charged with it."""
-        with self._ledger.lock:
-            if child.breach is not None or child.state is ChildState.DEAD:
-                return
-            breach = str(error)
-            if not isinstance(error, ProtocolError):
-                breach = f"sent what cannot be read ({type(error).__name__}: {error})"
-            child.breach = one_line(clean(breach, 300))
-            child.state = ChildState.LEAVING
-            begun = {entry.slot for entry in child.page.begun()}
-            ran = [a for a in child.hand.values() if a.slot in begun]
-            self._pool.kill(child)
+        breach = str(error)
+        if not isinstance(error, ProtocolError):
+            breach = f"sent what cannot be read ({type(error).__name__}: {error})"
+        ran = self._roster.accuse(child, one_line(clean(breach, 300)))
+        if ran is None:
+            return
+        self._pool.kill(child)
         log.error(
             "%s is killed: it %s; it ran %s",
             child.name,
@@ -286,12 +279,6 @@ class MessageLoop:
             exc_info=None if isinstance(error, ProtocolError | ValueError) else error,
         )
         self._listening.watch(child)
-
-    def _ready(self, child: ChildHandle) -> None:
-        # Without its pid it could not be ended.
-        if child.state is ChildState.STARTING and child.greeted and child.pid is not None:
-            child.state = ChildState.READY
-            self._ledger.stir()
 
     def _pass_on(self, child: ChildHandle, message: messages.ToSupervisor) -> None:
         if isinstance(message, messages.Done):
@@ -315,21 +302,16 @@ class MessageLoop:
             self._askers.add(child)
             self._relay.asked(child, message, child.reader.size)
         elif isinstance(message, messages.Hello):
-            with self._ledger.lock:
-                child.greeted = True
-                self._ready(child)
+            self._roster.greeted(child)
         elif isinstance(message, messages.Withdrawn):
-            with self._ledger.lock:
-                for slot in message.slots:
-                    self._ledger.ended(Finished(self._held(child, slot), NotBegun()))
-                self._ledger.announce()
+            runs = [self._held(child, slot) for slot in message.slots]
+            self._ledger.ended([Finished(run, NotBegun()) for run in runs])
         elif isinstance(message, messages.Listen):
             self._relay.listens(child, message)
         elif isinstance(message, messages.Waits):
             self._ledger.own(child, message.slot)
-            with self._ledger.lock:
-                child.waits = message.slot if message.waiting else None
-                self._pool.fill()
+            child.waits = message.slot if message.waiting else None
+            self._pool.fill()
         elif isinstance(message, messages.Stacked):
             self._stacked(child, message)
         else:
@@ -346,31 +328,31 @@ class MessageLoop:
         if child.captured:
             # What a task printed belongs to it, so it is read before the task is let go.
             self._read_output(child)
-        limit = self._ledger.options.max_tasks_per_child
         ended: list[Finished] = []
-        with self._ledger.lock:
-            for report in message.reports:
-                assignment = self._held(child, report.slot)
-                ended.append(
-                    Finished(
-                        assignment,
-                        # Nearly all of them; the others are looked at first.
-                        report.outcome
-                        if type(report.outcome) is Returned
-                        else outcomes.reported(report.outcome, assignment),
-                        Usage(report.peak_memory_kb, report.cpu_time_us),
-                        report.run_us,
-                        *self._evidence.close(assignment),
-                        committed=report.committed,
-                    )
+        for report in message.reports:
+            run = self._held(child, report.slot)
+            note, printed = self._evidence.close(run) if run.has_evidence else (None, None)
+            ended.append(
+                Finished(
+                    run,
+                    # Nearly all of them; the others are looked at first.
+                    report.outcome
+                    if type(report.outcome) is Returned
+                    else outcomes.reported(report.outcome, run),
+                    Usage(report.peak_memory_kb, report.cpu_time_us),
+                    report.run_us,
+                    note,
+                    printed,
+                    committed=report.committed,
                 )
-                if assignment.doomed is not None and child.kind == "process":
-                    # It leaves after a task that it was told to end; nothing more is for it.
-                    child.state = ChildState.LEAVING
-            self._ledger.ended(*ended)
-            self._ledger.announce()
-            if (limit is not None and child.served >= limit) or child.state is ChildState.LEAVING:
-                self._pool.retire(child)
+            )
+            if run.doomed is not None and child.kind == "process":
+                # It leaves after a task that it was told to end; nothing more is for it.
+                self._roster.let_go(child)
+        self._ledger.ended(ended)
+        limit = self._ledger.options.max_tasks_per_child
+        if (limit is not None and child.served >= limit) or child.state is ChildState.LEAVING:
+            self._pool.retire(child)
 
     def _read_output(self, child: ChildHandle, most: int = _PIPE) -> None:
         """Read what is in a child's pipe, but not all that somebody may go on writing into it."""
@@ -386,8 +368,11 @@ class MessageLoop:
                 self._listening.rest(child, "output", FOR_EVER)
                 return
             left -= len(data)
+            anything = False
             try:
-                anything = self._evidence.printed(child, data)
+                for slot, piece in child.splitter.feed(data):
+                    anything = True
+                    self._evidence.printed(child, slot, piece)
             except ProtocolError as error:
                 self._accuse(child, error)
                 return

@@ -12,6 +12,7 @@ template.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -33,8 +34,7 @@ from holdfast.core.outcome import (
 )
 from holdfast.core.payload.failure import as_plain
 from holdfast.runtime import orphan_guard
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle
+from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle
 
 
 def reported(outcome: Reported, assignment: Assignment) -> Outcome:
@@ -62,10 +62,16 @@ def ended(why: Why, assignment: Assignment) -> Outcome:
 class Death:
     """A child is dead: what that means for each of its tasks."""
 
-    def __init__(self, child: ChildHandle, exit_code: int | None, exit_signal: int | None) -> None:
+    def __init__(
+        self,
+        child: ChildHandle,
+        runs: Iterable[Assignment],
+        exit_code: int | None,
+        exit_signal: int | None,
+    ) -> None:
         self._child = child
         self._exit = exit_code, exit_signal
-        given = [a for a in child.hand.values() if a.given_at]
+        given = [a for a in runs if a.given_at]
         said = {entry.slot for entry in child.page.begun()}
         # One that was seen to run and told to end would have left word of its end.
         self._begun = {a.slot for a in given if a.slot in said or (a.begun_at and a.doomed)}

@@ -19,6 +19,7 @@ import logging
 import os
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from time import monotonic
 
@@ -46,7 +47,7 @@ wait."""
 
 
 class ChildPool:
-    """Changes under the ledger's lock, except where it says otherwise."""
+    """Any thread may call it. Its lock is taken before the ledger's, never while that is held."""
 
     def __init__(
         self,
@@ -61,7 +62,9 @@ class ChildPool:
         self.template: TemplateProcess | None = template
         """None while there is none: it has died, and the next one is being started."""
         self._lifeline = template.lifeline
-        self._ledger = ledger
+        self._lock = threading.RLock()
+        self._roster = ledger.roster
+        self._max_tasks_per_child = ledger.options.max_tasks_per_child
         self._wanted = wanted
         """For each kind: how many children, and how many tasks each runs at a time."""
         self._joined = joined
@@ -75,10 +78,13 @@ class ChildPool:
 
     def fill(self) -> None:
         """Make the children that are missing, and let go those that are one too many."""
-        template = self.template
-        if template is None or self.closing or monotonic() < self._not_before:
-            return
-        children = self._ledger.children.values()
+        with self._lock:
+            template = self.template
+            if template is not None and not self.closing and monotonic() >= self._not_before:
+                self._fill(template)
+
+    def _fill(self, template: TemplateProcess) -> None:
+        children = self._roster.all()
         for kind, (count, lanes) in self._wanted.items():
             alive = [m for m in children if m.kind == kind and m.state is not ChildState.LEAVING]
             lent = min(MOST_LENT, sum(m.is_lent for m in alive))
@@ -90,9 +96,8 @@ class ChildPool:
                     self._not_before = monotonic() + _NO_MEANS
                     log.error("no child can be made (%s); next try in %g s", error, _NO_MEANS)
                     return
-            idle = [m for m in alive if m.state is ChildState.READY and not m.hand]
-            for child in idle[: max(0, len(alive) - count - lent)]:
-                child.state = ChildState.LEAVING
+            surplus = max(0, len(alive) - count - lent)
+            for child in self._roster.let_go_idle(alive, surplus) if surplus else ():
                 child.dismissed = True
                 child.say(Leave())
 
@@ -120,7 +125,7 @@ class ChildPool:
             self._largest_frame,
         )
         if kind == "process":
-            child.most = self._ledger.options.max_tasks_per_child
+            child.most = self._max_tasks_per_child
         try:
             template.fork(
                 Fork(number, kind, lanes, child.name, nonce, 3),
@@ -136,58 +141,74 @@ class ChildPool:
             os.close(memory)
             os.close(child_output)
         self._born[number] = monotonic()
-        self._ledger.children[number] = child
+        self._roster.add(child)
         self._joined(child)
 
     def gone(self, child: ChildHandle) -> None:
         """A child is gone; one that died young makes the next ones wait."""
-        self._ledger.children.pop(child.number, None)
-        lived = monotonic() - self._born.pop(child.number, 0.0)
-        # A worker that stops before its children are ready takes them along: nothing is wrong.
-        expected = child.killed or child.dismissed or self.closing
-        if lived < _YOUNG and not child.served and not expected:
-            self._early_deaths += 1
-            pause = growing(_FIRST_PAUSE, self._early_deaths, _LONGEST_PAUSE)
-            self._not_before = monotonic() + pause
-            log.warning(
-                "%s died %.1f s after it was made; next try in %.1f s", child.name, lived, pause
-            )
-        else:
-            self._early_deaths = 0
+        with self._lock:
+            lived = monotonic() - self._born.pop(child.number, 0.0)
+            # A worker that stops before its children are ready takes them along: nothing is wrong.
+            expected = child.killed or child.dismissed or self.closing
+            if lived < _YOUNG and not child.served and not expected:
+                self._early_deaths += 1
+                pause = growing(_FIRST_PAUSE, self._early_deaths, _LONGEST_PAUSE)
+                self._not_before = monotonic() + pause
+                log.warning(
+                    "%s died %.1f s after it was made; next try in %.1f s", child.name, lived, pause
+                )
+            else:
+                self._early_deaths = 0
+            self.fill()
 
     def retire(self, child: ChildHandle) -> None:
         """Let a child go when its hand is empty; its successor is made at once."""
-        if child.state is ChildState.READY:
-            child.state = ChildState.LEAVING
-        if not child.hand:
+        if self._roster.let_go(child):
             child.say(Leave())
         self.fill()
 
+    def use(self, template: TemplateProcess | None) -> bool:
+        """Make children from this template from now on, or from none; False if it is too late."""
+        with self._lock:
+            if self.closing:
+                return False
+            self.template = template
+            self.fill()
+            return True
+
+    def close(self) -> None:
+        """Make no more children."""
+        with self._lock:
+            self.closing = True
+
     def leave(self) -> None:
         """Ask every child that has nothing in hand to leave; none is replaced."""
-        self.closing = True
-        for child in self._ledger.children.values():
-            if child.is_ready and not child.hand:
-                child.state = ChildState.LEAVING
-                child.say(Leave())
+        self.close()
+        for child in self._roster.let_go_idle(self._roster.all()):
+            child.say(Leave())
 
-    def kill(self, child: ChildHandle) -> None:
-        """End a child now, with everything it started."""
+    def kill(self, child: ChildHandle, *, on_purpose: bool = False) -> None:
+        """End a child now, with everything it started.
+
+        `on_purpose`: one of its tasks is to end; the others are interrupted, at no cost to them.
+        """
+        child.killed = child.killed or on_purpose
         if child.is_reaped or child.state is ChildState.DEAD or child.pid is None:
             return
         orphan_guard.kill_child(child.pid)
 
     def kill_all(self) -> None:
         """End every child now."""
-        for child in list(self._ledger.children.values()):
+        self.close()
+        for child in self._roster.all():
             self.kill(child)
 
     def end(self) -> None:
-        """End template and children; returns when they are gone. Called without the lock."""
-        with self._ledger.lock:
-            pids = [m.pid for m in self._ledger.children.values() if m.pid is not None]
-            orphans = [m.pid for m in self._ledger.children.values() if m.orphaned and m.pid]
-            template = self.template
+        """End template and children; returns when they are gone."""
+        with self._lock:
+            children, template = self._roster.all(), self.template
+        pids = [m.pid for m in children if m.pid is not None]
+        orphans = [m.pid for m in children if m.orphaned and m.pid]
         witness = Witness(pids)
         # Those of a template that is dead, or could not take its children along.
         for pid in pids if template is not None and not template.end() else orphans:

@@ -19,8 +19,7 @@ from holdfast.core.lifecycle import Verb
 from holdfast.core.payload.failure import encode_error
 from holdfast.core.status import TaskStatus
 from holdfast.core.text import clean
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Job, Stack, Stacked, Tell, Told
 
@@ -124,8 +123,7 @@ class RemoteHooks:
         error: str | None = None,
         delay_us: int | None = None,
     ) -> threading.Event | None:
-        with self._ledger.lock:
-            ready = [m for m in self._ledger.children.values() if m.state is ChildState.READY]
+        ready = self._ledger.roster.ready()
         if not ready:
             log.warning("no child could be told to run the hook(s) %s", ", ".join(hooks))
             return None

@@ -51,7 +51,7 @@ class TemplateKeeper:
         self._pattern = template
         self._known = _names(tasks)
         self._pool = pool
-        self._ledger = ledger
+        self._roster = ledger.roster
         self._listening = listening
         self._failed = failed
         self._stir = stir
@@ -74,7 +74,7 @@ class TemplateKeeper:
         with self._mutex:
             if self._try_at is None or self._pool.closing:
                 return
-            if self._failures >= _MOST_FAILURES and not self._ledger.children:
+            if self._failures >= _MOST_FAILURES and not self._roster.all():
                 self._try_at = None
                 self._failed("template", RuntimeError(self._problem))
                 return
@@ -104,9 +104,8 @@ class TemplateKeeper:
         self._stir()
 
     def _lost(self, how: str) -> None:
-        with self._ledger.lock:
-            self._pool.template = None
-            self._listening.orphaned()
+        self._pool.use(None)
+        self._listening.orphaned()
         if monotonic() - self._serving_since >= _YOUNG:
             self._failures = 0
         log.error(
@@ -127,12 +126,9 @@ class TemplateKeeper:
                 self._starting = None
                 self._retry(message.text)
                 return
-            with self._ledger.lock:
-                if self._pool.closing:
-                    # It is still the one that is being started, so `close` ends it.
-                    return
-                self._pool.template = template
-                self._pool.fill()
+            if not self._pool.use(template):
+                # It is still the one that is being started, so `close` ends it.
+                return
             self._starting = None
             self._serving_since = monotonic()
         if _names(message.tasks) != self._known:

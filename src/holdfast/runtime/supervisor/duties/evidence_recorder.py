@@ -24,11 +24,13 @@ from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.core.text import one_line
 from holdfast.runtime.supervisor.children.output_log import OutputLog, StrayOutput
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ProtocolError
+from holdfast.runtime.supervisor.state.child_handle import (
+    Assignment,
+    ChildHandle,
+    ProtocolError,
+)
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import named
-from holdfast.runtime.wire.framing import Splitter
 from holdfast.runtime.wire.messages import Note
 from holdfast.store.op import Key
 from holdfast.store.protocol import Store
@@ -107,29 +109,19 @@ class EvidenceRecorder:
         self._outage = outage
         self._lock = threading.Lock()
         self._records: dict[int, Record] = {}
-        self._splitters: dict[int, Splitter] = {}
         self._stray = StrayOutput()
         self._held: set[Key] = set()
         """Tasks that somebody held when their notes were last to be written."""
         self._size = 0
         """How much is held of all runs; counted anew with each tick."""
 
-    # --- what is heard (message loop) -------------------------------------------------------
-
-    def printed(self, child: ChildHandle, data: bytes) -> bool:
-        """A process child wrote into its pipe; whether it was more than markers."""
-        splitter = self._splitters.get(child.number)
-        if splitter is None:
-            splitter = self._splitters[child.number] = Splitter(child.nonce)
-        anything = False
-        for slot, piece in splitter.feed(data):
-            anything = True
-            assignment = self._ledger.own(child, slot)
-            if assignment is not None:
-                self.said(assignment, piece)
-            else:
-                self._stray.printed(child.name, piece)
-        return anything
+    def printed(self, child: ChildHandle, slot: int, data: bytes) -> None:
+        """A process child wrote into its pipe, on behalf of this slot or of none."""
+        assignment = self._ledger.own(child, slot)
+        if assignment is not None:
+            self.said(assignment, data)
+        else:
+            self._stray.printed(child.name, data)
 
     def said(self, assignment: Assignment, data: bytes) -> None:
         """A task printed."""
@@ -163,23 +155,20 @@ class EvidenceRecorder:
 
     def gone(self, child: ChildHandle) -> None:
         """A child is dead: its pipe says no more."""
-        self._splitters.pop(child.number, None)
         self._stray.gone(child.name)
 
     def _record(self, assignment: Assignment) -> Record:
         record = self._records.get(assignment.slot)
         if record is None:
             record = self._records[assignment.slot] = Record(assignment)
+            assignment.has_evidence = True
         return record
 
-    # --- what is written -------------------------------------------------------------------
-
     def close(self, assignment: Assignment) -> tuple[TaskNote | None, LogPart | None]:
-        """A run has ended: what its end is to be written with."""
-        if assignment.slot not in self._records:
-            return None, None
+        """A run that `has_evidence` has ended: what its end is to be written with."""
         with self._lock:
             record = self._records.pop(assignment.slot)
+            assignment.has_evidence = False
             return record.take_note(), record.take_part(all_of_it=True)
 
     def tick(self) -> float:
@@ -223,7 +212,8 @@ class EvidenceRecorder:
             label = f"the row of {named(task)}, whose progress is to be noted,"
             self._ledger.held_rows.held("task", task.id, label)
         met = (task.id for key, task in by_key.items() if key not in held)
-        self._ledger.held_rows.free("task", met)
+        if self._ledger.held_rows.has_any:
+            self._ledger.held_rows.free("task", met)
 
 
 def _blank(assignment: Assignment) -> TaskNote:

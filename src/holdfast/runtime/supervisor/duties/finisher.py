@@ -20,7 +20,6 @@ import logging
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from itertools import islice
 from operator import attrgetter
 from time import monotonic
 
@@ -36,9 +35,9 @@ from holdfast.core.status import TaskStatus
 from holdfast.core.text import one_line
 from holdfast.runtime.supervisor.children.questions import RemoteHooks
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.assignment import Finished
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.state.outcome_queue import Finished
 from holdfast.runtime.supervisor.task_log import TaskLog, named
 from holdfast.store.op import Key, Op, apart, at_once
 from holdfast.store.protocol import Store
@@ -66,9 +65,8 @@ _COUNTED_AS: dict[TaskStatus | None, str] = {
     TaskStatus.PENDING: "retried",
 }
 _COMPLETED_ITSELF = Landing(Answer.LANDED, TaskStatus.COMPLETED)
-
-
 _PENDING = TaskStatus.PENDING
+_task_logger = logging.getLogger("holdfast.task")
 
 
 class Finisher:
@@ -104,17 +102,7 @@ class Finisher:
 
     def tick(self) -> float:
         """Wait for ended runs, then write all there are."""
-        with self._ledger.lock:
-            self._ledger.writing = ()
-            aside = self._ledger.aside
-            if not self._ledger.finished:
-                self._ledger.outcomes.wait(min(_TALLY_EVERY, aside.until_due))
-            batch = list(islice(self._ledger.finished, MOST))
-            again = aside.due() if aside else []
-            # New claims may go ahead while this is being written.
-            for _ in batch:
-                self._ledger.finished.popleft()
-            self._ledger.writing = batch
+        batch, again = self._ledger.outcomes.take(MOST, _TALLY_EVERY)
         if batch:
             if any(done.committed for done in batch):
                 batch = self._reread(batch)
@@ -126,7 +114,8 @@ class Finisher:
             self._write([])
         for part in apart(again, _KEY):
             self._write(part, waits=False)
-        self._task_log.flush()
+        if self._task_log.has_left_out:
+            self._task_log.flush()
         return 0.0
 
     def _write(self, batch: list[Finished], *, waits: bool = True, halvings: int = 0) -> None:
@@ -160,7 +149,8 @@ class Finisher:
             else:
                 self._refused(batch, error, waits)
             return
-        self._outage.over()
+        if self._outage.is_unsettled:
+            self._outage.over()
         # Of one that is held it is still not known whether its end had landed.
         self._unsure = self._unsure and any(
             landing.answer is Answer.BUSY for landing in answers.values()
@@ -169,15 +159,16 @@ class Finisher:
             self._counts.clear()
             self._tally_at = monotonic() + _TALLY_EVERY
         self._settle(batch, answers)
-        if changes or self._task_log.says_completions:
+        if changes or _task_logger.isEnabledFor(logging.DEBUG):
             self._tell(batch, changes, answers)
         if any(landing.status is TaskStatus.SCHEDULED for landing in answers.values()):
             self._put_off()
-        self._cry(batch, changes, answers)
+        self._run_hooks(batch, changes, answers)
 
-    def _cry(
+    def _run_hooks(
         self, batch: Sequence[Finished], changes: Sequence[RunChange], answers: dict[Key, Landing]
     ) -> None:
+        """Have some child run the hooks of tasks whose own child is dead."""
         orphans = {d.assignment.task.key: d.assignment for d in batch if d.orphaned}
         for run in changes if orphans else ():
             landing = answers.get(run.key)
@@ -189,7 +180,7 @@ class Finisher:
     ) -> None:
         """Have the log say what became of these runs."""
         by_key = {run.key: run.change for run in changes}
-        completions = self._task_log.says_completions
+        completions = _task_logger.isEnabledFor(logging.DEBUG)
         for done in batch:
             assignment = done.assignment
             task = assignment.task
@@ -223,7 +214,7 @@ class Finisher:
             statuses = self._store.run(inspect.statuses(list(told)))
         except StoreUnavailable as error:
             self._outage.noted(error)
-            self._later(list(told.values()))
+            self._ledger.outcomes.put_off(told.values())
             self._outage.wait()
             return [done for done in batch if not done.committed]
         kept: list[Finished] = []
@@ -236,13 +227,8 @@ class Finisher:
                 )
             else:
                 self._kill(done.assignment.child)
-                self._later([done])
+                self._ledger.outcomes.put_off([done])
         return kept
-
-    def _later(self, batch: Sequence[Finished]) -> None:
-        with self._ledger.lock:
-            self._ledger.finished.extend(batch)
-            self._ledger.outcomes.wait(0.05)
 
     def _decide(self, batch: Sequence[Finished]) -> tuple[list[Completion], list[RunChange]]:
         completions: list[Completion] = []
@@ -295,20 +281,19 @@ class Finisher:
                 named(task),
                 done.assignment.attempt,
             )
-        with self._ledger.lock:
-            self._ledger.forget(ended)
-            self._ledger.came_back |= {queue for queue, _, status in runs if status is _PENDING}
-            if self._ledger.aside:
-                for task in ended:
-                    self._ledger.aside.settled((task.key, task.token))
-            self._ledger.work.notify()
-        self._set_aside(busy)
-        self._ledger.held_rows.free("task", (task.id for task in ended))
+        totals: Counter[str] = Counter()
         for (queue, name, status), took in runs.items():
+            counted_as = _COUNTED_AS.get(status, "other")
+            totals[counted_as] += len(took)
             counts = self._counts[queue, name]
-            counts[_COUNTED_AS.get(status, "other")] += len(took)
-            self._task_log.counted(_COUNTED_AS.get(status, "other"), len(took))
+            counts[counted_as] += len(took)
             counts["run_us"] += sum(took)
+        came_back = {queue for queue, _, status in runs if status is _PENDING}
+        self._ledger.settled(ended, came_back=came_back, totals=totals)
+        if busy:
+            self._set_aside(busy)
+        if self._ledger.held_rows.has_any:
+            self._ledger.held_rows.free("task", (task.id for task in ended))
         for of_task, waited_us in waits.items():
             self._counts[of_task]["wait_us"] += waited_us
 
@@ -322,19 +307,17 @@ class Finisher:
         elif len(batch) > 1 and halvings < _MOST_HALVINGS:
             # Not a task of the batch is held, which would have been skipped, but something further
             # away that one of them has to write.
-            middle = len(batch) // 2
-            self._write(batch[:middle], waits=False, halvings=halvings + 1)
-            self._write(batch[middle:], waits=False, halvings=halvings + 1)
+            self._write_halves(batch, waits=False, halvings=halvings + 1)
         else:
             self._set_aside(batch)
 
+    def _write_halves(self, batch: list[Finished], *, waits: bool, halvings: int = 0) -> None:
+        middle = len(batch) // 2
+        for half in (batch[:middle], batch[middle:]):
+            self._write(half, waits=waits, halvings=halvings)
+
     def _set_aside(self, batch: Sequence[Finished]) -> None:
-        if not batch:
-            return
-        with self._ledger.lock:
-            for done in batch:
-                task = done.assignment.task
-                self._ledger.aside.add((task.key, task.token), done)
+        self._ledger.outcomes.set_aside(batch)
         for done in batch:
             task = done.assignment.task
             label = f"the row of {named(task)}, which has ended,"
@@ -354,11 +337,7 @@ class Finisher:
         """Keep the outcomes and try again; the keeper decides when that has no sense any more."""
         self._outage.noted(error)
         self._unsure = self._unsure or error.commit_unknown
-        with self._ledger.lock:
-            for done in batch:
-                task = done.assignment.task
-                self._ledger.aside.settled((task.key, task.token))
-            self._ledger.finished.extendleft(reversed(batch))
+        self._ledger.outcomes.put_back(batch)
         self._outage.wait()
 
     def _look_again(
@@ -380,9 +359,7 @@ class Finisher:
     def _refused(self, batch: list[Finished], error: Exception, waits: bool) -> None:
         """Find the row that the store refuses, and let it alone fail."""
         if len(batch) > 1:
-            middle = len(batch) // 2
-            self._write(batch[:middle], waits=waits)
-            self._write(batch[middle:], waits=waits)
+            self._write_halves(batch, waits=waits)
         elif batch and (batch[0].note is not None or batch[0].printed is not None):
             # Its end matters more than what it said.
             done = batch[0]
@@ -401,9 +378,7 @@ class Finisher:
                 named(task),
                 one_line(str(error), 300),
             )
-            with self._ledger.lock:
-                self._ledger.aside.settled((task.key, task.token))
-                self._ledger.give_up([task])
+            self._ledger.give_up([task])
         elif batch:
             done = batch[0]
             reason = TaskError.ours(

@@ -16,6 +16,7 @@ from typing import Final
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.op import Channel, understand
 from holdfast.store.protocol import Listener, Store
 
@@ -32,19 +33,20 @@ class HintListener:
     def __init__(
         self,
         store: Store,
+        ledger: Ledger,
         outage: Outage,
         *,
-        poll: float,
-        ready: Callable[[frozenset[str]], None],
-        paused: Callable[[frozenset[str]], None],
+        wake_timers: Callable[[], None],
         ended: Callable[[], None],
     ) -> None:
         self._store = store
+        self._ledger = ledger
         self._outage = outage
-        self._poll = poll
-        self._ready = ready
-        self._paused = paused
+        self._poll = ledger.options.poll
+        self._wake_timers = wake_timers
+        """Called when something may be due sooner than was known."""
         self._ended = ended
+        """Called when some task has ended, for code that waits for one."""
         self._endings_until = 0.0
         self._listener: Listener | None = None
         self._channels: tuple[Channel, ...] = ()
@@ -60,9 +62,10 @@ class HintListener:
         if heard.ended:
             self._ended()
         if heard.paused:
-            self._paused(heard.paused)
+            self._ledger.pause(heard.paused)
         if heard.ready:
-            self._ready(heard.ready)
+            self._ledger.hinted(heard.ready)
+            self._wake_timers()
         return 0.0
 
     def follow_endings(self, wanted: bool) -> None:

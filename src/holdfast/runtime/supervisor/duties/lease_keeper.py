@@ -19,14 +19,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 
-from holdfast.core.decide import Change
 from holdfast.core.errors import StoreUnavailable
-from holdfast.core.lifecycle import Verb
-from holdfast.core.status import TaskStatus
+from holdfast.runtime.supervisor.duties.time_limits import end_run
+from holdfast.runtime.supervisor.duties.unknown_commits import INTERRUPTED
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.assignment import Assignment
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.op import Key, at_once
 from holdfast.store.protocol import Store
@@ -40,7 +37,6 @@ _REFUSED_PATIENCE = 2.3
 """How long an answer may take when the last one was a refusal: the pause before we knock again
 (up to 0.8 s), and a server that has just come up. Reapers leave us a little longer than that
 (`leases.KEEPERS_NEED_US`)."""
-INTERRUPTED = Change(Verb.INTERRUPT, TaskStatus.PENDING)
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -54,18 +50,10 @@ class LeaseKeeper:
 
     name = "lease_keeper"
 
-    def __init__(
-        self,
-        store: Store,
-        ledger: Ledger,
-        outage: Outage,
-        *,
-        stop_code: Callable[[Assignment], None],
-    ) -> None:
+    def __init__(self, store: Store, ledger: Ledger, outage: Outage) -> None:
         self._store = store
         self._ledger = ledger
         self._outage = outage
-        self._stop_code = stop_code
         self._lease = ledger.options.lease
         self._renewed_at = uptime()
         self._renew_at = 0.0
@@ -79,8 +67,7 @@ class LeaseKeeper:
     def tick(self) -> float:
         """Renew, clean, or watch the time that is left."""
         now = uptime()
-        with self._ledger.lock:
-            tokens = list(self._ledger.tokens)
+        tokens = self._ledger.tokens()
         if now >= self._renew_at or self._outage.is_on:
             self._renew(tokens, now)
         elif self._held:
@@ -88,7 +75,8 @@ class LeaseKeeper:
         if now >= self._clean_at and not self._outage.is_on:
             self._clean()
             self._clean_at = now + _CLEAN_EVERY
-        self._outage.settle()
+        if self._outage.is_unsettled:
+            self._outage.settle()
         return _TICK
 
     def _renew(self, tokens: list[bytes], now: float) -> None:
@@ -101,7 +89,8 @@ class LeaseKeeper:
             return
         finally:
             self._asking_since = None
-        self._outage.over()
+        if self._outage.is_unsettled:
+            self._outage.over()
         self._renewed_at = now
         self._renew_at = now + self._lease / 3
         self._given_up = False
@@ -125,7 +114,8 @@ class LeaseKeeper:
 
     def _noted_held(self, asked: list[bytes], held: set[bytes]) -> None:
         self._held = held
-        self._ledger.held_rows.free("lease", set(asked) - held)
+        if self._ledger.held_rows.has_any:
+            self._ledger.held_rows.free("lease", set(asked) - held)
         for token in held:
             self._ledger.held_rows.held("lease", token, f"the lease {token.hex()} of this worker")
 
@@ -135,8 +125,7 @@ class LeaseKeeper:
         There should be none. If an answer was lost in a way nobody thought of, this is what
         keeps the task from being ours, and idle, for as long as this worker lives.
         """
-        with self._ledger.lock:
-            known = self._ledger.known_keys()
+        known = self._ledger.known_keys()
         for token, keys in covered.items():
             unknown = [key for key in keys if key not in known]
             if not unknown or unknown != self._strange.get(token):
@@ -153,10 +142,7 @@ class LeaseKeeper:
     def _drop(self, lost: set[bytes]) -> None:
         if not lost:
             return
-        with self._ledger.lock:
-            # Settled between our reading the tokens and the answer: not lost, only finished.
-            lost &= set(self._ledger.tokens)
-            abandoned = self._ledger.lost(lost)
+        lost, abandoned = self._ledger.lost(lost)
         if abandoned:
             log.error(
                 "%d lease(s) were taken from this worker; %d running task(s) are stopped",
@@ -164,7 +150,7 @@ class LeaseKeeper:
                 len(abandoned),
             )
         for assignment in abandoned:
-            self._stop_code(assignment)
+            end_run(self._ledger, assignment, "lost")
 
     def judge(self) -> None:
         """May our code go on? Asked by `time_limits`: this thread may be waiting for an answer."""
@@ -192,28 +178,24 @@ class LeaseKeeper:
             self._stop_all("", at_most_once_only=True)
 
     def _stop_all(self, why: str, *, at_most_once_only: bool = False) -> None:
-        with self._ledger.lock:
-            running = [
-                assignment
-                for assignment in self._ledger.assignments.values()
-                if assignment.policy.at_most_once or not at_most_once_only
-            ]
+        running = [
+            assignment
+            for assignment in self._ledger.assignments()
+            if assignment.policy.at_most_once or not at_most_once_only
+        ]
         if why:
             self._given_up = True
             if running:
                 log.error("%s", why)
         for assignment in running:
-            if assignment.doomed is None:
-                self._stop_code(assignment)
+            end_run(self._ledger, assignment, "lost")
 
     def _clean(self) -> None:
-        with self._ledger.lock:
-            spent, self._ledger.spent = self._ledger.spent, set()
+        spent = self._ledger.take_spent()
         if not spent:
             return
         try:
             self._store.run(leases.clean(list(spent)))
         except StoreUnavailable as error:
             self._outage.noted(error)
-            with self._ledger.lock:
-                self._ledger.spent |= spent
+            self._ledger.spend(spent)

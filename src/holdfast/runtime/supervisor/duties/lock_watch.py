@@ -10,7 +10,7 @@ import logging
 from datetime import UTC, datetime
 
 from holdfast.core.errors import StoreError
-from holdfast.runtime.supervisor.state.held_rows import HeldRow, HeldRows
+from holdfast.runtime.supervisor.state.blocked_rows import HeldRow, HeldRows
 from holdfast.store.protocol import Store
 from holdfast.store.verbs.holders import Holder, Holders, holders
 
@@ -19,7 +19,7 @@ log = logging.getLogger("holdfast.worker")
 _MOST = 20
 """Rows that are named one by one."""
 _SUSPECTS = 3
-_LOOK_AGAIN = 60.0
+_LOOK_AGAIN = 1.0
 
 
 class LockWatch:

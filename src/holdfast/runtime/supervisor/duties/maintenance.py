@@ -29,7 +29,7 @@ from holdfast.core.text import one_line
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.lease_keeper import uptime
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.refused_rows import RefusedRows
+from holdfast.runtime.supervisor.state.blocked_rows import RefusedRows
 from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
@@ -65,7 +65,7 @@ class Maintenance:
         promoted: Callable[[], None],
         told_time: Callable[[int], None] = lambda now: None,
         clock: Callable[[], float] = uptime,
-        aside: RefusedRows | None = None,
+        refused: RefusedRows | None = None,
         task_log: TaskLog | None = None,
     ) -> None:
         self._task_log = task_log or TaskLog()
@@ -77,7 +77,7 @@ class Maintenance:
         self._told_time = told_time
         """Called with what the store's clock says, whenever it was asked."""
         self._looked_at = self._recover_at = self._expire_at = -inf
-        self._aside = aside if aside is not None else RefusedRows()
+        self._refused = refused if refused is not None else RefusedRows()
         self._failed: dict[str, tuple[int, float]] = {}
         """How often each part has failed in a row, and when it is tried again."""
         self._careful: set[str] = set()
@@ -137,7 +137,9 @@ class Maintenance:
         return inf
 
     def _promote(self) -> float:
-        due = self._store.run(timing.next_due(self._aside.keys, careful="promote" in self._careful))
+        due = self._store.run(
+            timing.next_due(self._refused.keys, careful="promote" in self._careful)
+        )
         self._told_time(due.now)
         if due.at is None:
             return self._options.poll
@@ -168,10 +170,9 @@ class Maintenance:
         If the store refuses the batch, one by one: the row that it refuses is set aside. So, too,
         if somebody holds something that one of them has to write; that one is passed over.
         """
-        aside = self._aside
         try:
             careful = doing in self._careful
-            return len(self._store.attempt(lambda: verb(aside=aside.keys, careful=careful)))
+            return len(self._store.attempt(lambda: verb(aside=self._refused.keys, careful=careful)))
         except RowRefused:
             pass
         except StoreUnavailable as error:
@@ -180,7 +181,7 @@ class Maintenance:
         met = refused = 0
         held: list[Key] = []
         for _ in range(_ONE_BY_ONE):
-            passed_over = [*aside.keys, *held]
+            passed_over = [*self._refused.keys, *held]
             key = self._store.run(first(passed_over))
             if key is None:
                 break
@@ -193,7 +194,7 @@ class Maintenance:
                     # Somebody else met it: others come behind it.
                     held.append(key)
             except RowRefused as error:
-                aside.add(key, error, doing)
+                self._refused.add(key, error, doing)
                 refused += 1
             except StoreUnavailable as error:
                 if not error.locked:
@@ -234,7 +235,7 @@ class Maintenance:
                 done = self._store.attempt(
                     lambda: at_once(
                         leases.recover(
-                            decide_about, tried=tried, aside=self._aside.keys, gap_us=gap_us
+                            decide_about, tried=tried, aside=self._refused.keys, gap_us=gap_us
                         )
                     )
                 )
@@ -293,7 +294,7 @@ class Maintenance:
         token, keys = found
         log.warning("a lease is recovered task by task: %s", one_line(str(error), 300))
         for key in keys:
-            others = {*keys, *self._aside.keys} - {key}
+            others = {*keys, *self._refused.keys} - {key}
             try:
                 self._store.attempt(
                     lambda others=others: leases.recover(  # type: ignore[misc]
@@ -301,7 +302,7 @@ class Maintenance:
                     )
                 )
             except RowRefused as refused:
-                self._aside.add(key, refused, "recover")
+                self._refused.add(key, refused, "recover")
         tried.append(token)
         self._put_off[token] = self._clock() + _LONGEST_REST
         return True

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.records import ClaimedTask, Refused
 from holdfast.core.text import one_line
+from holdfast.runtime.supervisor.duties.unknown_commits import UnknownCommits
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.handover import Handover, begins
+from holdfast.runtime.supervisor.state.blocked_rows import RefusedRows
+from holdfast.runtime.supervisor.state.child_handle import Assignment
 from holdfast.runtime.supervisor.state.ledger import Ledger
-from holdfast.runtime.supervisor.state.refused_rows import RefusedRows
 from holdfast.store import rows
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
@@ -41,7 +41,8 @@ class Refuser:
         store: Store,
         ledger: Ledger,
         outage: Outage,
-        aside: RefusedRows,
+        refused: RefusedRows,
+        unknown_commits: UnknownCommits,
         *,
         worker_id: str,
         hostname: str,
@@ -49,7 +50,8 @@ class Refuser:
         self._store = store
         self._ledger = ledger
         self._outage = outage
-        self._aside = aside
+        self._refused = refused
+        self._unknown_commits = unknown_commits
         self._worker_id = worker_id
         self._hostname = hostname
 
@@ -70,8 +72,7 @@ class Refuser:
             self._outage.noted(error)
             return
         if alone and ended:
-            with self._ledger.lock:
-                self._ledger.spent.add(token)
+            self._ledger.spend([token])
 
     def _end(self, token: bytes, refused: Sequence[Refused]) -> bool:
         """Whether all of them have ended."""
@@ -83,7 +84,7 @@ class Refuser:
             )
         except RowRefused as error:
             if len(refused) == 1:
-                self._aside.add(refused[0].key, error, "end")
+                self._refused.add(refused[0].key, error, "end")
                 return False
             # All of them are tried.
             ended = [self._end(token, [each]) for each in refused]
@@ -93,24 +94,21 @@ class Refuser:
     def start(self, given: Sequence[Assignment]) -> None:
         """Start tasks one by one: the store has refused to have them started together."""
         for assignment in given:
+            start = claims.start([assignment.begin()], hostname=self._hostname)
             try:
-                landings = self._store.run(
-                    claims.start(begins([assignment]), hostname=self._hostname)
-                )
+                landings = self._store.run(start)
             except RowRefused as error:
-                self._aside.add(assignment.task.key, error, "start")
-                with self._ledger.lock:
-                    self._ledger.give_up(self._ledger.put_back([assignment]))
+                self._refused.add(assignment.task.key, error, "start")
+                self._ledger.give_up(self._ledger.put_back([assignment]))
                 continue
-            with self._ledger.lock:
-                handover = Handover(self._ledger, [assignment], landings)
-            handover.send()
+            for child, runs in self._ledger.started([assignment], landings):
+                child.run(runs)
 
     def claim(self, request: Request) -> Sequence[ClaimedTask]:
         """Claim one task that can be claimed, and set aside those before it that cannot."""
         for _ in range(_CULPRITS):
             alone = request._replace(
-                token=os.urandom(16), wanted=1, child=None, aside=self._aside.keys
+                token=os.urandom(16), wanted=1, child=None, aside=self._refused.keys
             )
             blamed = self._store.run(
                 claims.candidate(
@@ -119,9 +117,13 @@ class Refuser:
             )
             try:
                 claimed = self._store.run(claims.claim(**alone._asdict()))
+            except StoreUnavailable as error:
+                if error.commit_unknown:
+                    self._unknown_commits.of_claim(alone.token)
+                raise
             except RowRefused as error:
                 if blamed is not None:
-                    self._aside.add(blamed, error, "claim")
+                    self._refused.add(blamed, error, "claim")
                 continue
             if claimed.refused:
                 self.refuse(alone.token, claimed.refused, alone=True)

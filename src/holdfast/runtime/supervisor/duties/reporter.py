@@ -19,7 +19,6 @@ from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import MAX_BATCH
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.ledger import Ledger
-from holdfast.runtime.supervisor.state.queue_source import QueueSource
 from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.wire.messages import KnownTask
 from holdfast.store.protocol import Store
@@ -44,7 +43,6 @@ class Reporter:
         hostname: str,
         version: str,
         tasks: Sequence[KnownTask],
-        sources: Sequence[QueueSource],
         task_log: TaskLog | None = None,
     ) -> None:
         self._store = store
@@ -55,8 +53,8 @@ class Reporter:
         self._hostname = hostname
         self._version = version
         self._known = to_json([known_name(task.name, task.version) for task in tasks])
-        self._queues = list(dict.fromkeys(source.queue for source in sources))
-        choices = {source.queue: source.choice for source in sources}
+        self._queues = ledger.sources.queues
+        choices = ledger.sources.choices()
         self._weights = {q: c.weight for q, c in choices.items() if c.weight is not None}
         self._caps = {q: c.cap for q, c in choices.items() if c.cap is not None}
         self._started_at = 0
@@ -93,9 +91,8 @@ class Reporter:
             if monotonic() >= self._snapshot_at:
                 self._store.run(workers.snapshot(self._snapshot()))
                 self._snapshot_at = monotonic() + options.snapshot_interval - interval / 2
-            with self._ledger.lock:
-                running, _ = self._ledger.counts()
-            self._task_log.sum_up(self._waiting, running)
+            running, _ = self._ledger.counts()
+            self._task_log.sum_up(self._ledger.outcomes.totals(), self._waiting, running)
         except StoreUnavailable as error:
             self._outage.noted(error)
         return interval
@@ -114,9 +111,8 @@ class Reporter:
         return f"{number:,}+" if TaskStatus.PENDING in found.at_least else f"{number:,}"
 
     def _snapshot(self) -> WorkerState:
-        with self._ledger.lock:
-            running, claimed = self._ledger.counts()
-            pids = [child.pid for child in self._ledger.children.values() if child.pid]
+        running, claimed = self._ledger.counts()
+        pids = [child.pid for child in self._ledger.roster.all() if child.pid]
         memory = _memory_mb([os.getpid(), *pids])
         total = _total_memory_mb()
         now, cpu = monotonic(), _cpu_seconds()

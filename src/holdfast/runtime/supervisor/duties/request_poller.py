@@ -12,7 +12,7 @@ from time import monotonic
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.supervisor.children.questions import StackQueries
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.runtime.supervisor.state.assignment import Assignment
+from holdfast.runtime.supervisor.state.child_handle import Assignment
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import cancel, stack_requests
@@ -41,12 +41,11 @@ class RequestPoller:
     def tick(self) -> float:
         """Ask about everything that runs."""
         since = monotonic() - _RUNNING_FOR
-        with self._ledger.lock:
-            running = {
-                assignment.task.id: assignment
-                for assignment in self._ledger.assignments.values()
-                if assignment.started and assignment.given_at < since and not assignment.wanted_gone
-            }
+        running = {
+            assignment.task.id: assignment
+            for assignment in self._ledger.assignments()
+            if assignment.started and assignment.given_at < since and not assignment.wanted_gone
+        }
         if not running or self._outage.is_on:
             return _EVERY
         try:
@@ -55,9 +54,8 @@ class RequestPoller:
         except StoreUnavailable as error:
             self._outage.noted(error)
             return _EVERY
-        with self._ledger.lock:
-            for id in wanted:
-                running[id].wanted_gone = True
+        for id in wanted:
+            running[id].wanted_gone = True
         self._answer(running, asked)
         return _EVERY
 

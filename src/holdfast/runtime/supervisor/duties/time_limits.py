@@ -26,8 +26,7 @@ from time import monotonic, monotonic_ns
 from holdfast.core.outcome import Why
 from holdfast.runtime.supervisor.children import blocked_loop
 from holdfast.runtime.supervisor.children.pool import ChildPool
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
+from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import named
 from holdfast.runtime.wire.messages import Cancel, Withdraw
@@ -49,36 +48,32 @@ _WORDS: dict[Why, str] = {
 
 
 class TimeLimits:
-    """A duty: call `tick` from one thread only; `doom` from any."""
+    """A duty: call `tick` from one thread only."""
 
     name = "time_limits"
 
-    def __init__(self, ledger: Ledger, pool: ChildPool) -> None:
+    def __init__(
+        self, ledger: Ledger, pool: ChildPool, *, judge: Callable[[], None] = lambda: None
+    ) -> None:
         self._ledger = ledger
         self._pool = pool
-        self.judge: Callable[[], None] = lambda: None
+        self._judge = judge
         """The keeper's question whether code may go on, which cannot wait for the keeper."""
         self._memory_at = 0.0
 
     def tick(self) -> float:
         """Look at everything that runs."""
-        self.judge()
+        self._judge()
         busy = False
-        with self._ledger.lock:
-            self._pool.fill()
-            for child in list(self._ledger.children.values()):
-                if child.hand:
-                    busy = True
-                    self._look(child)
-                if child.state is ChildState.LEAVING and not child.hand:
-                    self._pool.retire(child)
-            self._weigh()
+        self._pool.fill()
+        for child in self._ledger.roster.all():
+            if child.hand:
+                busy = True
+                self._look(child)
+            if child.state is ChildState.LEAVING and not child.hand:
+                self._pool.retire(child)
+        self._weigh()
         return _BUSY_TICK if busy else _IDLE_TICK
-
-    def doom(self, assignment: Assignment, why: Why) -> None:
-        """End this task's code (any thread)."""
-        with self._ledger.lock:
-            self._doom(assignment, why)
 
     def _look(self, child: ChildHandle) -> None:
         now = monotonic()
@@ -92,7 +87,7 @@ class TimeLimits:
             elif ran is not None:
                 why = _overdue(assignment, ran - assignment.excused, now)
                 if why is not None:
-                    self._doom(assignment, why)
+                    end_run(self._ledger, assignment, why)
             elif assignment.wanted_gone and assignment.started:
                 child.say(Withdraw([assignment.slot]))
         if (
@@ -100,35 +95,10 @@ class TimeLimits:
             and (not child.slow or len(child.hand) > len(begun))
             and any(ran > _SLOW_S for slot, ran in begun.items() if slot in child.hand)
         ):
-            self._relieve(child, begun)
-
-    def _relieve(self, child: ChildHandle, begun: dict[int, float]) -> None:
-        """Its current task is longer than was thought: take back what waits behind it."""
-        child.slow = True
-        waiting = [s for s, a in child.hand.items() if s not in begun and a.started]
-        if waiting:
-            child.say(Withdraw(waiting))
-
-    def _doom(self, assignment: Assignment, why: Why) -> None:
-        if assignment.doomed is not None or assignment.slot not in self._ledger.assignments:
-            return
-        child = assignment.child
-        assignment.doomed = why
-        assignment.doomed_at = monotonic()
-        log.log(
-            # What it comes to is said when that is written; only what is lost comes to nothing.
-            logging.WARNING if why == "lost" else logging.DEBUG,
-            "%s %s and is ended",
-            named(assignment.task),
-            _WORDS[why],
-        )
-        if child.kind != "process":
-            child.say(Cancel(assignment.slot, why))
-        elif child.pid is not None and child.state is not ChildState.DEAD:
-            # One that has not begun is taken back; one that runs sees `cancel_requested` too.
-            child.say(Cancel(assignment.slot, why))
-            child.page.doom(assignment.slot, why)
-            _signal(child.pid, signal.SIGTERM)
+            # Its current task is longer than was thought: take back what waits behind it.
+            waiting = self._ledger.roster.found_slow(child, begun)
+            if waiting:
+                child.say(Withdraw(waiting))
 
     def _insist(self, assignment: Assignment, now: float) -> None:
         """What was told to end and has not."""
@@ -138,14 +108,13 @@ class TimeLimits:
         if assignment.slot not in _begun(child, now):
             return
         assignment.killed = True
-        child.killed = True
         log.warning(
             "%s did not end within %g s; %s is killed",
             named(assignment.task),
             self._ledger.options.kill_grace,
             child.name,
         )
-        self._pool.kill(child)
+        self._pool.kill(child, on_purpose=True)
 
     def _weigh(self) -> None:
         """Retire children that have grown too large."""
@@ -153,10 +122,31 @@ class TimeLimits:
         if limit is None or monotonic() < self._memory_at:
             return
         self._memory_at = monotonic() + _MEMORY_EVERY
-        for child in list(self._ledger.children.values()):
-            if child.state is ChildState.READY and _megabytes(child.pid) > limit:
+        for child in self._ledger.roster.ready():
+            if _megabytes(child.pid) > limit:
                 log.info("%s has grown over %d MB and is replaced", child.name, limit)
                 self._pool.retire(child)
+
+
+def end_run(ledger: Ledger, assignment: Assignment, why: Why) -> None:
+    """Tell a task's code to end (any thread)."""
+    if not ledger.tell_to_end(assignment, why):
+        return
+    log.log(
+        # What it comes to is said when that is written; only what is lost comes to nothing.
+        logging.WARNING if why == "lost" else logging.DEBUG,
+        "%s %s and is ended",
+        named(assignment.task),
+        _WORDS[why],
+    )
+    child = assignment.child
+    if child.kind != "process":
+        child.say(Cancel(assignment.slot, why))
+    elif child.pid is not None and child.state is not ChildState.DEAD:
+        # One that has not begun is taken back; one that runs sees `cancel_requested` too.
+        child.say(Cancel(assignment.slot, why))
+        child.page.doom(assignment.slot, why)
+        _signal(child.pid, signal.SIGTERM)
 
 
 def _begun(child: ChildHandle, now: float) -> dict[int, float]:

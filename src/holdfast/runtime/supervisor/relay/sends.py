@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.supervisor.relay.turns import Turns
-from holdfast.runtime.supervisor.state.held_rows import HeldRows
+from holdfast.runtime.supervisor.state.blocked_rows import HeldRows
 from holdfast.runtime.wire.messages import Reply
 from holdfast.store import rows
 from holdfast.store.group_commit import GroupCommit, Patience

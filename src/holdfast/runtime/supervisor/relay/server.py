@@ -27,8 +27,8 @@ from holdfast.runtime.supervisor.relay import permissions
 from holdfast.runtime.supervisor.relay.permissions import NotAllowed
 from holdfast.runtime.supervisor.relay.sends import RelaySends
 from holdfast.runtime.supervisor.relay.turns import Turns
+from holdfast.runtime.supervisor.state.blocked_rows import HeldRows
 from holdfast.runtime.supervisor.state.child_handle import ProtocolError
-from holdfast.runtime.supervisor.state.held_rows import HeldRows
 from holdfast.runtime.wire.messages import Ask, Listen, Message, Rang, Reply
 from holdfast.runtime.wire.relay_codec import Asked, decode_asked, refusal
 from holdfast.store.op import Channel, Mode, Op, Statement, Steps

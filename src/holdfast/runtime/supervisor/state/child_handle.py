@@ -1,20 +1,34 @@
-"""One child, seen from the supervisor: its socket, its shared page, and what it has in hand."""
+"""One child, seen from the supervisor: its socket, its shared page, and the runs in its hand.
+
+Owns what is known of a child and of each task that it was given, how much it is given ahead, and
+the pace at which it is listened to: neither a child, nor what a task left running, may have the
+supervisor to itself. What is not read stays in the socket or pipe, and whoever writes into it
+waits.
+"""
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from enum import Enum
 from time import monotonic
 
-from holdfast.runtime.supervisor.state.assignment import Assignment
-from holdfast.runtime.supervisor.state.costs import MOST_TASKS, WINDOW_US
-from holdfast.runtime.supervisor.state.pace import Pace
-from holdfast.runtime.wire.framing import MAX_FRAME, Reader, frame
-from holdfast.runtime.wire.messages import Kind, Message, ToSupervisor
-from holdfast.runtime.wire.shared_page import SharedPage
+from msgspec import Struct
 
+from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import Why
+from holdfast.core.records import ClaimedTask
+from holdfast.runtime.wire.framing import MAX_FRAME, Reader, Splitter, frame
+from holdfast.runtime.wire.messages import Job, Kind, Message, Run, ToSupervisor
+from holdfast.runtime.wire.shared_page import SharedPage
+from holdfast.store.verbs.claims import Begin
+
+WINDOW_US = 10_000
+"""How much work a child is given ahead, in microseconds of its time."""
+MOST_TASKS = 256
+LEAST_US = WINDOW_US // MOST_TASKS
+"""No task is thought to cost less, or a window would hold too many."""
 _SEND_BUFFER = 1024 * 1024
 _MOST_UNREAD = 64 * 1024 * 1024
 _UNREAD_FOR = 30.0
@@ -39,6 +53,98 @@ class ProtocolError(Exception):
     """A child said or did what no child may; the message completes "it …"."""
 
 
+class Assignment(Struct, eq=False):
+    """Changes under the ledger's lock only."""
+
+    slot: int
+    task: ClaimedTask
+    policy: Policy
+    child: ChildHandle
+    cost_us: int
+    attempt: int = 0
+    given_at: float = 0.0
+    started: bool = False
+    """Whether its start is durable; before that nothing was handed over."""
+    doomed: Why | None = None
+    doomed_at: float = 0.0
+    killed: bool = False
+    begun_at: float = 0.0
+    """When its code began, from when we first saw that on: a child may write what it likes."""
+    excused: float = 0.0
+    """Seconds for which others kept it from going on."""
+    remark: str = ""
+    """What an error about its time limit has to add."""
+    beat_at: float = 0.0
+    """When it last gave a sign of life, for tasks that promise to (monotonic)."""
+    stack: str | None = None
+    """Where its code was when it was told to end."""
+    wanted_gone: bool = False
+    """Whether a cancel of it has been read from the store."""
+    has_evidence: bool = False
+    """Whether it has printed something, or said something about itself."""
+
+    def begin(self) -> Begin:
+        """What the store is told when it is to start."""
+        task, child = self.task, self.child
+        return Begin(task.key, task.token, child.pid or 0, child.name, task.attempt + 1)
+
+    def job(self) -> Job:
+        """What the child is told."""
+        return job_of(self.task, self.slot, self.attempt)
+
+
+def job_of(task: ClaimedTask, slot: int, attempt: int) -> Job:
+    """A claimed task, as those who run it know it."""
+    return Job(
+        slot,
+        task.id,
+        task.task_name,
+        task.version,
+        task.queue_name,
+        task.args,
+        task.kwargs,
+        attempt,
+        task.retry_count,
+        task.task_options,
+        task.parent_id,
+        task.root_id,
+        task.workflow_id,
+        task.trace_context,
+        task.key,
+        task.token,
+    )
+
+
+class Pace:
+    """A rate of bytes and of messages, with some of both allowed at once."""
+
+    __slots__ = ("_bytes_per_s", "_ahead", "_burst_s", "_per_s")
+
+    def __init__(self, *, bytes_per_s: float, messages_per_s: float = 1e9, burst_s: float) -> None:
+        self._bytes_per_s = bytes_per_s
+        self._per_s = messages_per_s
+        self._burst_s = burst_s
+        self._ahead = 0.0
+        """The moment at which what was read would have been read at this rate."""
+
+    def allows(self) -> bool:
+        """Whether one more message may be listened to now; if so, it is spent."""
+        now = monotonic()
+        after = max(self._ahead, now - self._burst_s) + 1 / self._per_s
+        if after > now:
+            return False
+        self._ahead = after
+        return True
+
+    def spend(self, size: int, messages: int = 0) -> float:
+        """So much was read: how long to rest before the next time; 0.0: not at all."""
+        now = monotonic()
+        ahead = max(self._ahead, now - self._burst_s)
+        ahead += max(size / self._bytes_per_s, messages / self._per_s)
+        self._ahead = ahead
+        return max(0.0, ahead - now)
+
+
 class ChildHandle:
     """One child. What it has in hand, and its state, change under the ledger's lock."""
 
@@ -60,7 +166,8 @@ class ChildHandle:
         self.sock = sock
         self.page = page
         self.output = output
-        self.nonce = nonce
+        self.splitter = Splitter(nonce)
+        """Tells whose output it is that comes out of its pipe."""
         self.name = f"{kind}-{number}"
         self.pid: int | None = None
         self.state = ChildState.STARTING
@@ -158,6 +265,15 @@ class ChildHandle:
     def holds(self, key: object, token: object) -> bool:
         """Whether it has been given this task, under this claim."""
         return any(a.task.key == key and a.task.token == token for a in list(self.hand.values()))
+
+    def waiting(self, begun: Container[int]) -> list[int]:
+        """The slots that were handed over, of those whose code has not begun."""
+        hand = list(self.hand.items())
+        return [slot for slot, run in hand if run.started and slot not in begun]
+
+    def run(self, given: Iterable[Assignment]) -> None:
+        """Hand over tasks whose start is durable."""
+        self.say(Run([assignment.job() for assignment in given]))
 
     def say(self, *messages: Message) -> None:
         """Send without waiting; what the socket does not take now leaves later."""

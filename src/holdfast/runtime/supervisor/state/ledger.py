@@ -1,443 +1,488 @@
 """The ledger: what this worker has in hand, and the one lock around it.
 
-Owns the supervisor's memory: children and what each holds, claimed tasks that wait for a
-child, ended runs that wait to be written, and how many tasks each lease token still covers.
-Every thread of the supervisor meets the others here and nowhere else.
+Owns the supervisor's memory: which tasks are ours and under which leases, which of them children
+have, and what the next claim and start shall be. Every thread of the supervisor meets the others
+here and nowhere else. Methods take the lock, also those of its parts (`roster`, `sources`,
+`outcomes`); nobody else touches it, or what it guards.
 
-Two conditions. `work` is for the claimer: notified by everything that can make a claim or a
-start possible (room, a hint, the poll, a stop). `outcomes` is for the finisher. Whatever changes
-state so that a wait could end must notify: a missed one is a second of silence.
+The claimer waits in `plan`, the finisher in `outcomes.take`. Whatever changes state so that a wait
+could end must notify: a missed one is a second of silence.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from time import monotonic
-from typing import NamedTuple, TypeVar
+from typing import TypeAlias, TypeVar
 
-from holdfast.core.errors import HoldfastError
-from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import NotBegun
-from holdfast.core.records import ClaimedTask
+from holdfast.core.outcome import NotBegun, Why
+from holdfast.core.records import HEAD, Answer, ClaimedTask, Landing, Position
 from holdfast.runtime.options import MAX_BATCH, WorkerOptions
-from holdfast.runtime.supervisor.state.assignment import Assignment, Finished
-from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState, ProtocolError
-from holdfast.runtime.supervisor.state.costs import LEAST_US, SHORT_US, WINDOW_US, Costs, Mix
-from holdfast.runtime.supervisor.state.held_rows import HeldRows
-from holdfast.runtime.supervisor.state.placement import Placement
-from holdfast.runtime.supervisor.state.set_aside import SetAside
-from holdfast.runtime.supervisor.task_log import named
-from holdfast.runtime.wire.messages import KINDS, Kind, KnownTask
+from holdfast.runtime.supervisor.state.blocked_rows import HeldRows
+from holdfast.runtime.supervisor.state.child_handle import (
+    Assignment,
+    ChildHandle,
+    ChildState,
+    ProtocolError,
+)
+from holdfast.runtime.supervisor.state.outcome_queue import Finished, OutcomeQueue
+from holdfast.runtime.supervisor.state.placement import HELD_FOR, Placement
+from holdfast.runtime.supervisor.state.queue_source import QueueSource, SourceList
+from holdfast.runtime.supervisor.state.roster import Roster
+from holdfast.runtime.wire.messages import Kind, KnownTask
 from holdfast.store.op import Key
-
-log = logging.getLogger("holdfast.worker")
+from holdfast.store.verbs.claims import Turn
 
 T = TypeVar("T", bound=Hashable)
 
+Orders: TypeAlias = "list[tuple[ChildHandle, list[Assignment]]]"
+"""Children, and what each is to be told to run: tasks whose start is durable."""
+
 _ALIKE = attrgetter("token", "queue_name", "task_name", "version")
 """Most tasks of a batch are alike in this, so they are counted together."""
+_LOOK_AFTER_HELD = 0.2
+"""Seconds between two looks at tasks that wait for a child, at the most."""
 
-HELD_FOR = 1.0
-"""Seconds after which a claimed task that found no child goes back to its queue."""
 
+@dataclass(slots=True)
+class Plan:
+    """What one turn of the claimer starts, and what it claims."""
 
-class Window(NamedTuple):
-    """What was claimed for one child."""
-
-    given: list[Assignment]
-    back: list[Assignment]
-    """Those that must have a child to themselves, or may be long for all we know; or all."""
-    fits: bool
-    """Whether the child could take them."""
+    begins: list[Assignment]
+    source: QueueSource | None = None
+    """From where to claim, if at all."""
+    wanted: int = 0
+    start: Position = HEAD
+    may_begin: bool = False
+    """Whether some of what is claimed may be given to a child at once."""
+    child: ChildHandle | None = None
+    """The child for which all of it is claimed."""
 
 
 class Ledger:
-    """Shared state; take `lock` before touching anything here."""
+    """Any thread may call any method; none of them waits for the store."""
 
-    def __init__(self, options: WorkerOptions, tasks: Sequence[KnownTask]) -> None:
+    def __init__(
+        self,
+        options: WorkerOptions,
+        tasks: Sequence[KnownTask],
+        sources: Sequence[QueueSource] = (),
+    ) -> None:
         self.options = options
-        self.lock = threading.Lock()
-        self.work = threading.Condition(self.lock)
-        self.outcomes = threading.Condition(self.lock)
-        self.children: dict[int, ChildHandle] = {}
-        self.assignments: dict[int, Assignment] = {}
-        self.held: deque[tuple[ClaimedTask, float]] = deque()
-        self.finished: deque[Finished] = deque()
-        self.aside: SetAside[Finished] = SetAside()
-        """Ended runs whose rows somebody holds."""
+        self._lock = threading.RLock()
+        self._work = threading.Condition(self._lock)
+        """Notified by all that can make a claim or a start possible: room, a hint, a stop."""
+        self._assignments: dict[int, Assignment] = {}
+        self.outcomes = OutcomeQueue(self._lock)
+        self.sources = SourceList(sources, self._lock, options.poll)
+        self.roster = Roster(self._lock, self._work)
         self.held_rows = HeldRows()
         """What to say about rows that others hold; has a lock of its own."""
-        self.held_back = 0
+        self._placement = Placement(
+            self.roster.children, self._assignments, tasks, options.max_tasks_per_child
+        )
+        self._held_back = 0
         """Claimed tasks that are to go back, and whose rows somebody holds."""
-        self.writing: Sequence[Finished] = ()
-        """Ended runs that the finisher is writing at this moment."""
-        self.tokens: Counter[bytes] = Counter()
-        self.spent: set[bytes] = set()
-        self._unwritten: set[bytes] = set()
+        self._tokens: Counter[bytes] = Counter()
+        """How many tasks of ours each lease covers."""
+        self._spent: set[bytes] = set()
         """Tokens whose tasks have all ended durably: their lease rows can go."""
-        self.costs = Costs()
+        self._unwritten: set[bytes] = set()
+        """Tokens of tasks whose end could not be written: their lease rows must stay."""
         self.ahead_us: int | None = None
         """How far the store's clock is ahead of our monotonic one, once it is known."""
-        self.accepting = True
-        self.claiming = False
+        self._accepting = True
+        self._claiming = False
         """Whether the claimer is in the middle of a turn."""
-        self.came_back: set[str] = set()
+        self._came_back: set[str] = set()
         """Queues into which tasks of ours went back: there is something in them."""
-        self.paused: set[str] = set()
+        self._paused: set[str] = set()
         """Queues that were paused a moment ago: what is held of them goes back at once."""
-        self._known = {(task.name, task.version): task for task in tasks}
-        kinds = {task.kind for task in tasks}
-        self._only_kind = kinds.pop() if len(kinds) == 1 else None
-        """The kind of all known tasks, where they are of one."""
         self._by_name: Counter[str] = Counter()
         self._by_queue: Counter[str] = Counter()
-        self._mixes = {kind: Mix() for kind in KINDS}
-        self._next_slot = 1
 
-    # --- claimed tasks ---------------------------------------------------------------------
+    def hinted(self, queues: frozenset[str]) -> None:
+        """A hint: look into these queues (all of them if it does not say)."""
+        with self._lock:
+            if self.sources.hinted(queues):
+                self._paused -= queues
+                self._work.notify()
 
-    def claimed(self, tasks: Sequence[ClaimedTask]) -> None:
+    def pause(self, queues: frozenset[str]) -> None:
+        """A hint: these queues were paused; what was claimed of them shall not begin."""
+        with self._lock:
+            self._paused |= queues
+            self._work.notify()
+
+    def begin_asking(self, *, may_claim: bool) -> bool:
+        """Whether to ask now which of many queues have something; `sources.asked` follows."""
+        with self._lock:
+            now = monotonic()
+            if not self.sources.begin_asking(now):
+                return False
+            self._paused.clear()
+            if self._accepting and may_claim:
+                return True
+            self.sources.asked((), now, now)
+            return False
+
+    def plan(self, *, may_claim: bool, patience: float = math.inf) -> Plan | None:
+        """What to start and to claim next; `turn_over` follows.
+
+        None, after a wait, if there was nothing to do.
+        """
+        with self._lock:
+            now = monotonic()
+            if self.sources.poll(now):
+                self._paused.clear()
+            if self._came_back:
+                self.sources.ring(self._came_back)
+                self._came_back.clear()
+            plan = Plan(self._placement.fit_held(self._paused))
+            if may_claim and self._accepting:
+                self._choose(plan, now)
+            if plan.begins or plan.source is not None:
+                self._claiming = True
+                return plan
+            wait = min(patience, self.sources.until_poll(now))
+            self._work.wait(min(wait, _LOOK_AFTER_HELD) if self._placement.held else wait)
+            return None
+
+    def _choose(self, plan: Plan, now: float) -> None:
+        """From where to claim how many, and for whom."""
+        appetite = self._placement.appetite()
+        if not appetite:
+            return
+        for source in self.sources.in_turn():
+            if not source.may_find(now):
+                continue
+            wanted = min(appetite.get(source.kind, 0), self._left(source), MAX_BATCH)
+            if wanted <= 0:
+                continue
+            if source.is_deep and self._is_for_windows(source, now):
+                window = self._placement.due_window()
+                if window is None or plan.begins:
+                    # Nor from those behind it, for children of this kind.
+                    appetite[source.kind] = 0
+                    continue
+                plan.child = window[0]
+                wanted = min(wanted, window[1])
+            plan.source = source
+            plan.wanted = wanted
+            plan.start = source.position(now)
+            plan.may_begin = self._placement.may_begin(source.kind)
+            return
+
+    def _is_for_windows(self, source: QueueSource, now: float) -> bool:
+        """Whether to claim from it for one child after the other, which saves a start.
+
+        Of long tasks it matters who gets which, so they are claimed first and then given out.
+        """
+        return (
+            source.kind == "process"
+            and source.may_share(now)
+            and self._placement.costs.are_short(source.tasks)
+        )
+
+    def _left(self, source: QueueSource) -> int:
+        """How many more tasks a source may give, by the limits of its queue and its task."""
+        left = MAX_BATCH
+        if source.choice.cap is not None:
+            left = source.choice.cap - self._by_queue[source.queue]
+        if source.only is not None and source.only.max_concurrent is not None:
+            left = min(left, source.only.max_concurrent - self._by_name[source.only.name])
+        return left
+
+    def turn_over(self) -> None:
+        """What was planned has been done, or has failed."""
+        with self._lock:
+            self._claiming = False
+
+    def fit(
+        self, tasks: Sequence[ClaimedTask], kind: Kind, instead_of: Iterable[Assignment] = ()
+    ) -> list[Assignment]:
+        """Give tasks of one kind that are being claimed to children that have room."""
+        with self._lock:
+            self._placement.put_back(instead_of)
+            # Room that came up since must not let them pass those that were there before.
+            return self._placement.fit(tasks if self._placement.may_begin(kind) else ())
+
+    def put_back(self, given: Iterable[Assignment]) -> list[ClaimedTask]:
+        """The start of these tasks did not happen: their children are free of them."""
+        with self._lock:
+            return self._placement.put_back(given)
+
+    def landed(self, begins: Sequence[Assignment], now: Sequence[Assignment], turn: Turn) -> Orders:
+        """A turn is durable: it started `begins`, and of what it claimed some that begin `now`."""
+        with self._lock:
+            self._claimed(turn.claimed)
+            # Not together: a task whose claim was lost may have been claimed again.
+            orders = self.started(begins, turn.started) + self.started(now, turn.begun)
+            self._placement.hold(task for task in turn.claimed if task.key not in turn.begun)
+            return orders
+
+    def started(
+        self, given: Iterable[Assignment], landings: Mapping[Key, Landing] | None = None
+    ) -> Orders:
+        """The start of these is durable, as far as it landed (all, if that is not said).
+
+        Tell the children (`ChildHandle.run`): nobody is told of a task before its start is durable.
+        """
+        orders: defaultdict[ChildHandle, list[Assignment]] = defaultdict(list)
+        with self._lock:
+            now = monotonic()
+            for assignment in given:
+                if landings is not None:
+                    landing = landings[assignment.task.key]
+                    if landing.answer is not Answer.LANDED:
+                        # Cancelled in between, or the lease is gone: there is nothing to run.
+                        self.forget(self._placement.put_back([assignment]))
+                        continue
+                    assignment.attempt = landing.attempt or 0
+                    assignment.started = True
+                assignment.given_at = assignment.beat_at = now
+                if assignment.child.state is ChildState.DEAD:
+                    self.ended([Finished(assignment, NotBegun())])
+                else:
+                    orders[assignment.child].append(assignment)
+        return list(orders.items())
+
+    def fill_window(
+        self, child: ChildHandle, source: QueueSource, tasks: Sequence[ClaimedTask]
+    ) -> Orders:
+        """Tasks were claimed, and so started, for one child."""
+        with self._lock:
+            self._claimed(tasks)
+            window = self._placement.fill_window(child, tasks, accepting=self._accepting)
+            orders = self.started(window.given)
+            if window.back:
+                if window.fits:
+                    # They are claimed again in the other way, in which they wait for a child.
+                    source.met_loner(monotonic())
+                self.ended([Finished(run, NotBegun()) for run in window.back])
+            return orders
+
+    def hold(self, tasks: Sequence[ClaimedTask], *, first: bool = False) -> None:
+        """Keep tasks of ours until a child has room; `first`: before all others."""
+        with self._lock:
+            if first:
+                self._placement.hold_again(tasks)
+            else:
+                self._placement.hold(tasks)
+
+    def hold_claimed(self, tasks: Sequence[ClaimedTask]) -> None:
+        """These were claimed, and wait for a child."""
+        with self._lock:
+            self._claimed(tasks)
+            self._placement.hold(tasks)
+
+    def _claimed(self, tasks: Sequence[ClaimedTask]) -> None:
         """Tasks were claimed: they count as ours from now on.
 
         One that is held here already has been taken from us since (its lease was lost, or it was
         cancelled and resubmitted), and we have not heard of it yet: the older claim is over.
         """
-        again = {task.key for task in tasks} if self.held else ()
-        outlived = [task for task, _ in self.held if task.key in again]
-        if outlived:
-            self.held = deque(entry for entry in self.held if entry[0].key not in again)
-            self.forget(outlived)
+        if self._placement.held:
+            again = {task.key for task in tasks}
+            self.forget(self._placement.take_held(lambda task: task.key in again))
         for (token, queue, name, version), count in Counter(map(_ALIKE, tasks)).items():
-            self.tokens[token] += count
+            self._tokens[token] += count
             self._by_queue[queue] += count
             self._by_name[name] += count
-            self._mixes[self._kind_of(name, version)].add(name, count)
-
-    def hold(self, tasks: Iterable[ClaimedTask]) -> None:
-        """Keep claimed tasks until a child has room."""
-        now = monotonic()
-        self.held.extend([(task, now) for task in tasks])
-
-    def hold_again(self, tasks: Sequence[ClaimedTask]) -> None:
-        """These were held before, and could not be started: they come first."""
-        now = monotonic()
-        self.held.extendleft([(task, now) for task in reversed(tasks)])
-
-    def fit(self, tasks: Iterable[ClaimedTask]) -> tuple[list[Assignment], list[ClaimedTask]]:
-        """Give tasks to children that have room, in order; the given, and the rest."""
-        given: list[Assignment] = []
-        rest: list[ClaimedTask] = []
-        give = self._giver(self._placements())
-        for task in tasks:
-            assignment = give(task)
-            if assignment is None:
-                rest.append(task)
-            else:
-                given.append(assignment)
-        return given, rest
-
-    def may_begin(self, kind: Kind) -> bool:
-        """Whether a task of this kind that was claimed now could be given to a child at once."""
-        return bool(self._placements()[kind]) and not self._held_of(kind)
-
-    def fit_held(self) -> list[Assignment]:
-        """Give held tasks to children that have room now."""
-        given: list[Assignment] = []
-        passed: list[tuple[ClaimedTask, float]] = []
-        placements = self._placements() if self.held else {}
-        # A start costs nearly the same for few as for many: it is worth it when a child will
-        # soon have nothing to do.
-        has_room = any(opening.is_due for opening in placements.values())
-        give = self._giver(placements)
-        while self.held and has_room:
-            entry = self.held.popleft()
-            paused = self.paused and entry[0].queue_name in self.paused
-            assignment = None if paused else give(entry[0])
-            if assignment is None:
-                passed.append(entry)
-                has_room = any(placements.values())
-            else:
-                given.append(assignment)
-        self.held.extendleft(reversed(passed))
-        return given
-
-    def _placements(self) -> dict[Kind, Placement]:
-        children = self.children.values()
-        return {
-            kind: Placement(child for child in children if child.kind == kind) for kind in KINDS
-        }
+            self._placement.claimed(name, version, count)
 
     def take_stale(self) -> list[ClaimedTask]:
         """Held tasks that no child had room for in time, or whose queue was paused, or all when
-        we stop; no longer ours."""
-        stale: list[ClaimedTask] = []
-        if self.paused:
-            stale += [task for task, _ in self.held if task.queue_name in self.paused]
-            self.held = deque(
-                entry for entry in self.held if entry[0].queue_name not in self.paused
-            )
-        # The oldest come first.
-        latest = monotonic() - HELD_FOR if self.accepting else math.inf
-        while self.held and self.held[0][1] < latest:
-            stale.append(self.held.popleft()[0])
-        return stale
-
-    def _giver(
-        self, placements: dict[Kind, Placement]
-    ) -> Callable[[ClaimedTask], Assignment | None]:
-        """Gives tasks, one after the other, to the child with the least to do that has room.
-
-        Good for as long as the lock is held: tasks alike are looked up once.
-        """
-        known: dict[tuple[str, int, str | None], tuple[int, Policy, bool, Kind]] = {}
-
-        def give(task: ClaimedTask) -> Assignment | None:
-            alike = task.task_name, task.version, task.task_options
-            if alike not in known:
-                known[alike] = self._terms(task)
-            cost, policy, alone, kind = known[alike]
-            # A task that crashed a child, or must not start twice, gets a child to itself: nobody
-            # else is charged for its next crash, and it is charged for nobody's.
-            alone = alone or task.crash_count > 0
-            children = placements.get(kind)
-            child = None if children is None else children.find(cost, alone)
-            if children is None or child is None:
-                return None
-            assignment = self._assign(task, policy, child, cost)
-            child.take(assignment, alone and kind == "process")
-            children.given(child)
-            return assignment
-
-        return give
-
-    def _assign(
-        self, task: ClaimedTask, policy: Policy, child: ChildHandle, cost: int
-    ) -> Assignment:
-        slot = self._next_slot
-        self._next_slot = slot + 1
-        assignment = self.assignments[slot] = Assignment(slot, task, policy, child, cost)
-        return assignment
-
-    # --- windows ---------------------------------------------------------------------------
-
-    def are_short(self, names: Iterable[str]) -> bool:
-        """Whether all these tasks, as far as they are known, are so short that it does not matter
-        which of them a child is given."""
-        return self.costs.longest(names) <= SHORT_US
-
-    def due_window(self) -> tuple[ChildHandle, int] | None:
-        """A process that will soon have nothing to do, and how many short tasks it could be given.
-
-        None if there is no such process, or if tasks are held, which come first.
-        """
-        children = self._placements()["process"]
-        child = children.find(LEAST_US, False)
-        if child is None or not children.is_due or self._held_of("process"):
-            return None
-        typical = self._mixes["process"].typical(self.costs)
-        return child, min(child.places, math.ceil((WINDOW_US - child.load_us) / typical))
-
-    def fill_window(self, child: ChildHandle, tasks: Iterable[ClaimedTask]) -> Window:
-        """Give a child the tasks that were claimed, and so started, for it.
-
-        If it cannot take them any more, or if we have begun to stop, all of them go back.
-        """
-        stuck = child.slow and child.hand
-        window = Window([], [], self.accepting and child.state is ChildState.READY and not stuck)
-        known: dict[tuple[str, int, str | None], tuple[int, Policy, bool]] = {}
-        for task in tasks:
-            alike = task.task_name, task.version, task.task_options
-            if alike not in known:
-                cost, policy, alone, _ = self._terms(task)
-                apart = not window.fits or alone or not self.costs.knows(task.task_name)
-                known[alike] = cost, policy, apart
-            cost, policy, apart = known[alike]
-            assignment = self._assign(task, policy, child, cost)
-            assignment.attempt, assignment.started = task.attempt + 1, True
-            child.take(assignment, False)
-            (window.back if apart or task.crash_count else window.given).append(assignment)
-        return window
-
-    def _terms(self, task: ClaimedTask) -> tuple[int, Policy, bool, Kind]:
-        policy = _policy(task)
-        return self.costs.of(task.task_name), policy, policy.is_alone, self.kind(task)
-
-    def put_back(self, given: Iterable[Assignment]) -> list[ClaimedTask]:
-        """Undo `fit`: the start of these tasks did not happen."""
-        tasks = []
-        for assignment in given:
-            self.assignments.pop(assignment.slot, None)
-            assignment.child.drop(assignment.slot)
-            tasks.append(assignment.task)
-        return tasks
+        we stop; they are to be given back."""
+        with self._lock:
+            stale: list[ClaimedTask] = []
+            if self._paused:
+                stale += self._placement.take_held(lambda task: task.queue_name in self._paused)
+            latest = monotonic() - HELD_FOR if self._accepting else math.inf
+            return stale + self._placement.take_held_before(latest)
 
     def forget(self, tasks: Sequence[ClaimedTask]) -> None:
         """These tasks are not ours any more: given back, or lost, or durably ended."""
-        for (token, queue, name, _), count in Counter(map(_ALIKE, tasks)).items():
-            _take_off(self._by_name, name, count)
-            _take_off(self._by_queue, queue, count)
-            if _take_off(self.tokens, token, count):
-                if token in self._unwritten:
-                    self._unwritten.remove(token)
-                else:
-                    self.spent.add(token)
+        with self._lock:
+            for (token, queue, name, _), count in Counter(map(_ALIKE, tasks)).items():
+                _take_off(self._by_name, name, count)
+                _take_off(self._by_queue, queue, count)
+                if _take_off(self._tokens, token, count):
+                    if token in self._unwritten:
+                        self._unwritten.remove(token)
+                    else:
+                        self._spent.add(token)
 
     def give_up(self, tasks: Sequence[ClaimedTask]) -> None:
         """What became of these could not be written: their lease has to run out, not to be removed.
 
         Without one nobody would ever come back to them.
         """
-        self._unwritten.update(task.token for task in tasks)
-        self.forget(tasks)
+        with self._lock:
+            self._unwritten.update(task.token for task in tasks)
+            self.outcomes.settled(tasks)
+            self.forget(tasks)
 
-    # --- appetite --------------------------------------------------------------------------
-
-    def appetite(self) -> dict[Kind, int]:
-        """How many more tasks to claim for each kind of child."""
-        found: dict[Kind, int] = {}
-        for kind in KINDS:
-            wanted = self._appetite_of(kind)
-            if wanted > 0:
-                found[kind] = wanted
-        return found
-
-    def _appetite_of(self, kind: Kind) -> int:
-        ready = [
-            m for m in self.children.values() if m.kind == kind and m.state is ChildState.READY
-        ]
-        held = self._held_of(kind)
-        if kind != "process":
-            return sum(m.lanes - len(m.hand) for m in ready) - held
-        # Claims go ahead of what children can be given by one more window, so that the next
-        # batch is in hand when a child asks; but not for children that are stuck in a long task.
-        quick = [m for m in ready if not m.slow and not m.alone]
-        budget = sum(2 * WINDOW_US - m.load_us for m in quick)
-        typical = self._mixes[kind].typical(self.costs)
-        idle = sum(not m.hand for m in ready)
-        wanted = max(idle, math.ceil(budget / typical))
-        if held and (wanted - held) * typical < len(quick) * WINDOW_US / 2:
-            # Little is missing, and what is held keeps children busy: a claim costs nearly the
-            # same for few as for many, so it waits until there are many to claim.
-            return 0
-        most = self.options.max_tasks_per_child
-        if most is not None:
-            # Those in their place are worth claiming for, too; theirs is the next generation.
-            wanted = min(wanted, sum(2 * most - m.served - len(m.hand) for m in ready))
-        return wanted - held
-
-    def _held_of(self, kind: Kind) -> int:
-        if self._only_kind is not None:
-            return len(self.held) if kind == self._only_kind else 0
-        return sum(self.kind(task) == kind for task, _ in self.held)
-
-    def left(self, queue: str, cap: int | None, only: KnownTask | None) -> int:
-        """How many more tasks a source may give, by the limits of its queue and its task."""
-        left = MAX_BATCH
-        if cap is not None:
-            left = min(left, cap - self._by_queue[queue])
-        if only is not None and only.max_concurrent is not None:
-            left = min(left, only.max_concurrent - self._by_name[only.name])
-        return left
-
-    def learn_time(self, now_us: int) -> None:
-        """The store's clock says so, at this moment. (Any thread, without the lock.)"""
-        self.ahead_us = now_us - round(monotonic() * 1_000_000)
-
-    # --- what children say ------------------------------------------------------------------
+    def set_held_back(self, number: int) -> None:
+        """So many tasks that are to go back have rows that somebody holds."""
+        with self._lock:
+            self._held_back = number
 
     def own(self, child: ChildHandle, slot: int) -> Assignment | None:
         """The task that a child means by this slot; None if it has ended.
 
         Nobody but the child that it was given to has any business with a task.
         """
-        assignment = self.assignments.get(slot)
+        assignment = self._assignments.get(slot)
         if assignment is None:
             return None
         if assignment.child is not child or not assignment.given_at:
             raise ProtocolError(f"spoke about slot {slot}, which it was never given")
         return assignment
 
-    # --- ended runs ------------------------------------------------------------------------
-
-    def ended(self, *finished: Finished) -> None:
-        """Runs have ended: their children are free of them, and the finisher has them.
-
-        `announce` it, once for all that ended together.
-        """
+    def ended(self, finished: Iterable[Finished]) -> None:
+        """Runs have ended: their children are free of them, and the finisher has them."""
         runs: defaultdict[str, list[int]] = defaultdict(list)
-        for done in finished:
-            assignment = done.assignment
-            slot, child = assignment.slot, assignment.child
-            if self.assignments.pop(slot, None) is None:
-                continue
-            child.drop(slot)
-            if type(done.outcome) is not NotBegun:
-                child.served += 1
-                child.slow = False
-            if done.run_us:
-                runs[assignment.task.task_name].append(done.run_us)
-            self.finished.append(done)
-        for name, took in runs.items():
-            self.costs.learn(name, took)
+        with self._lock:
+            written: list[Finished] = []
+            for done in finished:
+                assignment = done.assignment
+                slot, child = assignment.slot, assignment.child
+                if self._assignments.pop(slot, None) is None:
+                    continue
+                child.drop(slot)
+                if type(done.outcome) is not NotBegun:
+                    child.served += 1
+                    child.slow = False
+                if done.run_us:
+                    runs[assignment.task.task_name].append(done.run_us)
+                written.append(done)
+            for name, took in runs.items():
+                self._placement.costs.learn(name, took)
+            self.outcomes.add(written)
+            self._work.notify_all()
 
-    def announce(self) -> None:
-        """Runs have `ended`: there is something to write, and there is room."""
-        self.outcomes.notify()
-        self.stir()
+    def settled(
+        self,
+        tasks: Sequence[ClaimedTask],
+        *,
+        came_back: Collection[str],
+        totals: Mapping[str, int],
+    ) -> None:
+        """The ends of these are durable; some went back into these queues."""
+        with self._lock:
+            self.forget(tasks)
+            self._came_back.update(came_back)
+            self.outcomes.settled(tasks)
+            self.outcomes.count(totals)
+            self._work.notify()
 
-    def stir(self) -> None:
-        """There is room, or work, or a stop: whoever claims or starts shall look."""
-        self.work.notify_all()
+    def tell_to_end(self, assignment: Assignment, why: Why) -> bool:
+        """A run is to end; False if it has ended, or has been told before."""
+        with self._lock:
+            if assignment.doomed is not None or assignment.slot not in self._assignments:
+                return False
+            assignment.doomed = why
+            assignment.doomed_at = monotonic()
+            return True
 
-    def lost(self, tokens: Iterable[bytes]) -> list[Assignment]:
-        """Leases are gone: what they covered is nobody's business of ours any more."""
-        gone = set(tokens)
-        dropped = [task for task, _ in self.held if task.token in gone]
-        self.held = deque(entry for entry in self.held if entry[0].token not in gone)
-        self.forget(dropped)
-        return [a for a in self.assignments.values() if a.task.token in gone]
+    def assignments(self) -> list[Assignment]:
+        """Every task that children have, or are about to have."""
+        with self._lock:
+            return list(self._assignments.values())
+
+    def stop_accepting(self) -> tuple[int, int]:
+        """Claim nothing more; how many tasks run, and how many are claimed only."""
+        with self._lock:
+            self._accepting = False
+            self._work.notify_all()
+            return self.counts()
+
+    def wake(self) -> None:
+        """End the wait of the claimer."""
+        with self._lock:
+            self._work.notify_all()
+
+    def tokens(self) -> list[bytes]:
+        """The leases that cover tasks of ours."""
+        with self._lock:
+            return list(self._tokens)
+
+    def lost(self, tokens: Iterable[bytes]) -> tuple[set[bytes], list[Assignment]]:
+        """These leases are gone, and what they covered is not ours; which, and what of it runs."""
+        with self._lock:
+            # One that was settled since it was asked about is not lost, only finished.
+            gone = self._tokens.keys() & tokens
+            self.forget(self._placement.take_held(lambda task: task.token in gone))
+            return gone, [a for a in self._assignments.values() if a.task.token in gone]
+
+    def take_spent(self) -> set[bytes]:
+        """Leases whose rows can go; they are not told again."""
+        with self._lock:
+            spent, self._spent = self._spent, set()
+            return spent
+
+    def spend(self, tokens: Iterable[bytes]) -> None:
+        """The rows of these leases can go: nothing is under them."""
+        with self._lock:
+            self._spent.update(tokens)
 
     def known_keys(self) -> set[Key]:
         """The keys of every task that is ours and that we know of."""
-        keys = {task.key for task, _ in self.held}
-        keys |= {assignment.task.key for assignment in self.assignments.values()}
-        ended = (*self.finished, *self.writing, *self.aside)
-        return keys | {done.assignment.task.key for done in ended}
+        with self._lock:
+            keys = {task.key for task, _ in self._placement.held}
+            keys |= {assignment.task.key for assignment in self._assignments.values()}
+            return keys | self.outcomes.keys()
 
-    # --- questions -------------------------------------------------------------------------
-
-    def kind(self, task: ClaimedTask) -> Kind:
-        return self._kind_of(task.task_name, task.version)
-
-    def _kind_of(self, name: str, version: int) -> Kind:
-        known = self._known.get((name, version))
-        return known.kind if known is not None else "process"
+    def learn_time(self, now_us: int) -> None:
+        """The store's clock says so, at this moment."""
+        self.ahead_us = now_us - round(monotonic() * 1_000_000)
 
     def hooks_of(self, task: ClaimedTask) -> Sequence[str]:
         """The hooks that this task has."""
-        known = self._known.get((task.task_name, task.version))
-        return known.hooks if known is not None else ()
+        return self._placement.hooks_of(task)
+
+    def paused_queues(self) -> list[str]:
+        """Those that were paused a moment ago."""
+        with self._lock:
+            return sorted(self._paused)
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is in hand, nothing waits to be written, and nothing is being claimed."""
-        return not (self.claiming or self.held or self.assignments or self.finished or self.tokens)
+        with self._lock:
+            return not (self._is_busy or self._tokens)
 
     @property
-    def is_held_up(self) -> bool:
-        """Whether all that is left in hand has rows that somebody's transaction holds."""
-        busy = self.claiming or self.held or self.assignments or self.finished or self.writing
-        return not busy and self.tokens.total() == len(self.aside) + self.held_back > 0
+    def is_drained(self) -> bool:
+        """Whether it is idle, and the last look into every queue found nothing to take."""
+        with self._lock:
+            more = self._came_back or self.sources.may_find(monotonic())
+            return self.is_idle and not more
+
+    @property
+    def held_up(self) -> int:
+        """How many tasks are in hand, if other transactions hold the rows of all of them; or 0."""
+        with self._lock:
+            held, every = self.outcomes.number_aside + self._held_back, self._tokens.total()
+            busy = self._is_busy or self.outcomes.is_writing
+            return every if every == held and not busy else 0
+
+    @property
+    def _is_busy(self) -> bool:
+        in_hand = self._placement.held or self._assignments or self.outcomes
+        return bool(self._claiming or in_hand)
 
     def counts(self) -> tuple[int, int]:
         """How many tasks run (or may), and how many are claimed only."""
-        running = sum(a.started for a in self.assignments.values())
-        return running, len(self.held) + len(self.assignments) - running
+        with self._lock:
+            running = sum(a.started for a in self._assignments.values())
+            return running, len(self._placement.held) + len(self._assignments) - running
 
 
 def _take_off(counter: Counter[T], thing: T, count: int) -> bool:
@@ -447,12 +492,3 @@ def _take_off(counter: Counter[T], thing: T, count: int) -> bool:
         return False
     del counter[thing]
     return True
-
-
-def _policy(task: ClaimedTask) -> Policy:
-    try:
-        return Policy.decode(task.task_options)
-    except HoldfastError as error:
-        # Written by other code than ours. The task can still run; the defaults are safe.
-        log.warning("%s: its options cannot be read: %s", named(task), error)
-        return Policy()

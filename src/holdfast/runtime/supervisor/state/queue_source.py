@@ -1,26 +1,109 @@
-"""Where work comes from: one queue, and which of the known tasks to take from it.
+"""Where work comes from: queues, which of the known tasks to take from each, and where to look.
 
-Owns the claimer's memory of a queue: whether anything may be in it, and from which position
-on a claim shall look (see `core.cursor`).
+Owns the claimer's memory of every queue: whether anything may be in it, and from which position on
+a claim shall look.
 
-A source is for children of one kind: that nothing was found for children of one kind says
-nothing about tasks for those of another.
+A claim examines a bounded number of entries from a position on. Usually that is the head.
+But tasks this worker does not know, and on PostgreSQL index entries of claimed tasks under
+somebody's open snapshot, make the head expensive and may hide everything behind it. So the
+worker remembers a *front*: up to there it has taken, or examined and left, what there was.
+
+Something may come up before the front: a higher priority, a retry, a task that was given
+back. Therefore, when a hint came and once a second, a look *back* starts at the head and
+goes on page by page until it meets the front. Invariant: nothing is passed over for ever,
+and while the front yields tasks, vain looks back cost a tenth of the time at most.
+
+A worker of a few queues polls each of them. A worker of many would do nothing else: it asks once
+which of them have anything, and looks into those. A source is *awake* from the hint or the answer
+that names its queue until a look finds nothing more in it; with few queues all sources are awake
+all the time.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from typing import get_args
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final, get_args
 
-from holdfast.core.cursor import Cursor
 from holdfast.core.options.policy import Policy
 from holdfast.core.records import HEAD, Position
 from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.wire.messages import Kind, KnownTask
 from holdfast.store.verbs.claims import known_name, rules
 
-_APART = 1.0
+FEW: Final = 4
+"""Queues that are asked one by one."""
+_APART: Final = 1.0
+"""Seconds for which what is claimed from a source is not expected to share a child."""
+HEAD_EVERY: Final = 1.0
+"""Seconds after which the head is looked at again, hint or not."""
+PATIENCE: Final = 9.0
+"""How many times its own duration a look back that found little waits for the next."""
+
+
+class Cursor:
+    """The place of one worker in one queue. Times are the caller's monotonic clock.
+
+    start = cursor.start(now)
+    ...                                        # claim from `start` on
+    cursor.looked(start, end, full=..., now=..., seconds=...)
+    """
+
+    def __init__(self) -> None:
+        self._front = HEAD
+        self._front_spent = False
+        self._back: Position | None = None
+        self._rung = 1
+        self._heard = 0
+        self._rung_at_start = 0
+        self._head_at = float("-inf")
+        self._back_not_before = float("-inf")
+
+    def rung(self) -> None:
+        """Something came into the queue, behind the front or before it."""
+        self._front_spent = False
+        self._rung += 1
+
+    def may_find(self, now: float) -> bool:
+        """Whether a claim may find something; False once all has been examined."""
+        return not self._front_spent or self._wants_back(now)
+
+    def start(self, now: float) -> Position:
+        """Where the next claim begins."""
+        self._rung_at_start = self._rung
+        if self._wants_back(now) and (self._front_spent or now >= self._back_not_before):
+            return HEAD if self._back is None else self._back
+        return self._front
+
+    def looked(
+        self, start: Position, end: Position | None, *, full: bool, now: float, seconds: float
+    ) -> None:
+        """Take note of a claim from `start` on, which took `seconds`.
+
+        `full`: it found all it wanted, and `end` is its last task. Otherwise `end` is where
+        it stopped looking; None if that was the end of the queue.
+        """
+        # A hint that came meanwhile is about something this claim may not have seen.
+        if end is None and self._rung == self._rung_at_start:
+            self._front_spent = True
+        if start == HEAD:
+            self._heard = self._rung_at_start
+            self._head_at = now
+        if start == self._front:
+            self._front = end or self._front
+            return
+        met = end is None or end >= self._front
+        if met or not full:
+            self._back_not_before = now + PATIENCE * seconds
+        self._back = None if met else end
+        if met:
+            self._front = end or self._front
+
+    def _wants_back(self, now: float) -> bool:
+        is_due = self._heard < self._rung or now - self._head_at >= HEAD_EVERY
+        return self._back is not None or is_due
 
 
 class QueueSource:
@@ -68,15 +151,8 @@ class QueueSource:
         """Something came into the queue; it may have come in front."""
         self._cursor.rung()
 
-    def found(self, last: Position, now: float) -> None:
-        """A claim was satisfied; there may be more behind its last task."""
-        self._looked(last, now, full=True)
-
-    def short(self, horizon: Position | None, now: float) -> None:
-        """A claim found less than it wanted; `horizon` is where it stopped looking."""
-        self._looked(horizon, now, full=False)
-
-    def _looked(self, end: Position | None, now: float, *, full: bool) -> None:
+    def looked(self, end: Position | None, now: float, *, full: bool) -> None:
+        """A claim is over; `full`: it found as much as it wanted, and `end` is its last task."""
         self.is_deep = full
         self._cursor.looked(self._start, end, full=full, now=now, seconds=now - self._began)
 
@@ -98,3 +174,119 @@ def in_turn(found: Sequence[QueueSource]) -> Sequence[QueueSource]:
     # Drawing keys u^(1/w) and sorting is a draw without replacement by weight.
     keys = {s.queue: random.random() ** (1 / (s.choice.weight or 1)) for s in found}
     return sorted(found, key=lambda s: -keys[s.queue])
+
+
+class SourceList:
+    """All sources of a worker, and when to look into them. Shares the ledger's lock."""
+
+    def __init__(
+        self, sources: Sequence[QueueSource], lock: threading.RLock, poll: float = 1.0
+    ) -> None:
+        self._all = sources
+        self._lock = lock
+        self._poll = poll
+        self._poll_at = 0.0
+        self._by_queue: defaultdict[str, list[int]] = defaultdict(list)
+        for place, source in enumerate(sources):
+            self._by_queue[source.queue].append(place)
+        self.queues = list(self._by_queue)
+        self.are_many = len(self.queues) > FEW
+        self._awake = set() if self.are_many else set(range(len(sources)))
+        self._wants_asking = self.are_many
+        """Whether to ask all queues of many before the next poll is due."""
+        self._ask_not_before = 0.0
+        self._is_asking = False
+
+    def choices(self) -> dict[str, QueueChoice]:
+        """How each queue is served."""
+        return {source.queue: source.choice for source in self._all}
+
+    def hinted(self, queues: frozenset[str]) -> bool:
+        """There may be something in these queues, or anywhere if it does not say; False if that is
+        nothing to us."""
+        with self._lock:
+            if queues and "" not in queues:
+                return self.ring(queues)
+            if self.are_many:
+                self._wants_asking = True
+            else:
+                self.ring(self.queues)
+            return True
+
+    def ring(self, queues: Iterable[str]) -> bool:
+        """There may be something in these queues; False if none of them is ours."""
+        is_ours = False
+        for queue in queues:
+            for place in self._by_queue.get(queue, ()):
+                is_ours = True
+                self._all[place].rung()
+                self._awake.add(place)
+        return is_ours
+
+    def poll(self, now: float) -> bool:
+        """Look everywhere, if that is due; of many queues, somebody has to ask first."""
+        if self.are_many or not self._is_poll_due(now):
+            return False
+        self.ring(self.queues)
+        return True
+
+    def until_poll(self, now: float) -> float:
+        """Seconds until there is something to look for although nothing was heard."""
+        due = min(self._poll_at, self._ask_not_before) if self._wants_asking else self._poll_at
+        return max(0.0, due - now)
+
+    def begin_asking(self, now: float) -> bool:
+        """Whether it is time to ask which of many queues have something; `asked` follows."""
+        with self._lock:
+            if not (self._is_poll_due(now) or (self._wants_asking and now >= self._ask_not_before)):
+                return False
+            # What comes in from here on gives another hint.
+            self._wants_asking, self._is_asking = False, True
+            return True
+
+    def asked(self, found: Iterable[str] | None, began: float, now: float) -> None:
+        """These have something; None if they could not be asked."""
+        with self._lock:
+            self._is_asking = False
+            if found is None:
+                self._wants_asking = True
+                return
+            # Hints that do not say which queue may come as often as anybody commits.
+            self._ask_not_before = now + PATIENCE * (now - began)
+            self.ring(found)
+
+    def _is_poll_due(self, now: float) -> bool:
+        if now < self._poll_at:
+            return False
+        # The jitter keeps a fleet from asking in step.
+        self._poll_at = now + self._poll * random.uniform(0.75, 1.25)
+        return True
+
+    def in_turn(self) -> Sequence[QueueSource]:
+        """Those worth a look, in the order to try them."""
+        if len(self._awake) == len(self._all):
+            return in_turn(self._all)
+        return in_turn([self._all[place] for place in sorted(self._awake)])
+
+    def found(self, source: QueueSource, last: Position, now: float) -> None:
+        """A claim from this source was satisfied; there may be more behind its last task."""
+        with self._lock:
+            source.looked(last, now, full=True)
+
+    def short(self, source: QueueSource, horizon: Position | None, now: float) -> None:
+        """A claim from it found less than it wanted; `horizon` is where it stopped looking."""
+        with self._lock:
+            source.looked(horizon, now, full=False)
+            if self.are_many and not source.may_find(now):
+                self._awake -= {p for p in self._by_queue[source.queue] if self._all[p] is source}
+
+    def look_again(self, source: QueueSource) -> None:
+        """There may be more in this source than a claim has seen."""
+        with self._lock:
+            source.rung()
+
+    def may_find(self, now: float) -> bool:
+        """Whether a claim from any of them may find something, as far as is known."""
+        if self._wants_asking or self._is_asking:
+            return True
+        return any(self._all[place].may_find(now) for place in self._awake)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 from holdfast.core.records import Position
 from holdfast.runtime.queue_choice import QueueChoice
-from holdfast.runtime.supervisor.state.queue_source import sources
-from holdfast.runtime.supervisor.state.source_list import FEW, SourceList
+from holdfast.runtime.supervisor.state.queue_source import FEW, SourceList, sources
 from holdfast.runtime.wire.messages import KnownTask
 
 TASK = KnownTask("task", 1, "default", "process", None, None)
@@ -13,7 +14,13 @@ NOW = 100.0
 
 
 def of(number: int) -> SourceList:
-    return SourceList(sources([QueueChoice(f"t{n}") for n in range(number)], [TASK]))
+    found = SourceList(
+        sources([QueueChoice(f"t{n}") for n in range(number)], [TASK]), threading.RLock()
+    )
+    if found.are_many:
+        assert found.begin_asking(NOW)
+        found.asked([], NOW, NOW)
+    return found
 
 
 def awake(found: SourceList) -> list[str]:
@@ -26,8 +33,7 @@ def test_a_few_are_all_looked_into_at_all_times() -> None:
     assert awake(few) == few.queues
     source = few.in_turn()[0]
     source.position(NOW)
-    source.short(None, NOW)
-    few.looked(source, NOW)
+    few.short(source, None, NOW)
     assert awake(few) == few.queues
 
 
@@ -47,11 +53,9 @@ def test_of_many_one_is_left_alone_when_it_is_empty() -> None:
     many.ring(["t3", "t4"])
     third, fourth = many.in_turn()
     third.position(NOW)
-    third.found(Position(1, 1, bytes(16)), NOW)
-    many.looked(third, NOW)
+    many.found(third, Position(1, 1, bytes(16)), NOW)
     fourth.position(NOW)
-    fourth.short(None, NOW)
-    many.looked(fourth, NOW)
+    many.short(fourth, None, NOW)
     assert awake(many) == ["t3"]
     many.ring(["t4"])
     assert awake(many) == ["t3", "t4"]

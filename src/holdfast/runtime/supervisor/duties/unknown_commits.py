@@ -21,7 +21,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.core.text import one_line
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.ledger import Ledger
-from holdfast.runtime.supervisor.state.set_aside import SetAside
+from holdfast.runtime.supervisor.state.outcome_queue import SetAside
 from holdfast.runtime.supervisor.task_log import named
 from holdfast.store.op import Key, at_once
 from holdfast.store.protocol import Store
@@ -30,7 +30,7 @@ from holdfast.store.verbs import leases
 
 log = logging.getLogger("holdfast.worker")
 
-_INTERRUPTED = Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
+INTERRUPTED = Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
 
 
 @dataclass(slots=True, eq=False)
@@ -49,10 +49,13 @@ class UnknownCommits:
         self._outage = outage
         self._open: list[_Open] = []
         self._aside: SetAside[_Open] = SetAside()
+        self.is_open = False
+        """Whether there is anything to give back."""
 
     def of_claim(self, token: bytes) -> None:
         """Whether this claim took anything is not known."""
         self._open.append(_Open(token, None))
+        self.is_open = True
 
     def of_tasks(self, tasks: Iterable[ClaimedTask]) -> None:
         """What became of these tasks, which were ours, is not known; or they are to go back."""
@@ -60,6 +63,7 @@ class UnknownCommits:
         for task in tasks:
             by_token[task.token].append(task)
         self._open += [_Open(token, some) for token, some in by_token.items()]
+        self.is_open = bool(self._open or self._aside)
 
     @property
     def until_due(self) -> float:
@@ -68,14 +72,13 @@ class UnknownCommits:
 
     def settle(self) -> bool:
         """Give back what may have landed unseen; False while the store cannot be asked."""
-        if self._aside:
-            self._open += self._aside.due()
+        self._open += self._aside.due()
         while self._open:
             one = self._open[-1]
             keys = None if one.tasks is None else [task.key for task in one.tasks]
             held: Collection[Key] | None = None
             try:
-                done = self._store.run(at_once(leases.give_up(one.token, _INTERRUPTED, keys=keys)))
+                done = self._store.run(at_once(leases.give_up(one.token, INTERRUPTED, keys=keys)))
                 held = done.held
             except StoreUnavailable as error:
                 self._outage.noted(error)
@@ -92,13 +95,13 @@ class UnknownCommits:
                 )
                 self._open.pop()
                 self._aside.settled(one)
-                with self._ledger.lock:
-                    self._ledger.give_up(one.tasks or ())
-                    self._ledger.held_back = self._held_back()
+                self._ledger.give_up(one.tasks or ())
+                self._ledger.set_held_back(self._held_back())
                 continue
             self._outage.over()
             self._open.pop()
             self._settled(one, held)
+        self.is_open = bool(self._aside)
         return True
 
     def _settled(self, one: _Open, held: Collection[Key] | None) -> None:
@@ -111,9 +114,8 @@ class UnknownCommits:
             self._aside.add(one, one)
         else:
             self._aside.settled(one)
-        with self._ledger.lock:
-            self._ledger.forget(given_back)
-            self._ledger.held_back = self._held_back()
+        self._ledger.forget(given_back)
+        self._ledger.set_held_back(self._held_back())
         self._ledger.held_rows.free("task", (task.id for task in given_back))
         for task in one.tasks or ():
             label = f"the row of {named(task)}, which is to go back,"

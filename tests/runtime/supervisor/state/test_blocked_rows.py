@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.runtime.supervisor.state import refused_rows
-from holdfast.runtime.supervisor.state.refused_rows import FIRST_S, LONGEST_S, MOST, RefusedRows
+from holdfast.runtime.supervisor.state import blocked_rows
+from holdfast.runtime.supervisor.state.blocked_rows import FIRST_S, LONGEST_S, MOST, RefusedRows
 
 ERROR = ValueError("refused")
 
@@ -13,7 +13,7 @@ ERROR = ValueError("refused")
 class Clock:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        patch.setattr(refused_rows, "monotonic", lambda: self.now)
+        patch.setattr(blocked_rows, "monotonic", lambda: self.now)
 
 
 @pytest.fixture
