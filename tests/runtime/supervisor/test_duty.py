@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from time import monotonic
 
 import pytest
 
 from holdfast.runtime.supervisor import duty
-from holdfast.runtime.supervisor.duty import Loop
+from holdfast.runtime.supervisor.duty import DutyTable, Loop, Start, Stop
 from tests.support.deadline import until
 
 
@@ -71,3 +72,37 @@ def test_what_no_retry_cures_ends_the_worker_at_once(
     loop.start()
     assert loop.join(10)
     assert [type(error) for _, error in failed] == [MemoryError]
+
+
+def test_a_table_starts_and_stops_its_duties_in_their_turn(
+    failed: list[tuple[str, BaseException]],
+) -> None:
+    first, beside, late = Clumsy(), Clumsy(), Clumsy()
+    waits: list[str] = []
+
+    def loop(duty: Clumsy, name: str) -> Loop:
+        return Loop(
+            duty,
+            lambda name, error: failed.append((name, error)),
+            lambda: waits.append(name),
+        )
+
+    table = DutyTable(
+        (loop(first, "first"), Start.FIRST, Stop.LAST),
+        (loop(beside, "beside"), Start.BESIDE, Stop.AT_ONCE),
+        (loop(late, "late"), Start.BESIDE, Stop.UNAWAITED),
+    )
+    table.start(Start.FIRST)
+    until(lambda: first.ticks, within=10)
+    assert (beside.ticks, late.ticks) == (0, 0)
+    table.start(Start.BESIDE)
+    until(lambda: beside.ticks and late.ticks, within=10)
+    table.stop(Stop.UNAWAITED, Stop.AT_ONCE, deadline=monotonic() + 10)
+    assert waits == ["beside", "late"], "waits inside a tick are ended, too"
+    beside.ticks = 0
+    ticked = first.ticks
+    until(lambda: first.ticks > ticked, within=10)
+    assert not beside.ticks
+    table.stop(Stop.LAST, deadline=monotonic() + 10)
+    until(table.have_ended, within=10)
+    assert failed == []
