@@ -22,7 +22,7 @@ from bench.peers.mark import Marks
 from bench.peers.redis import RedisServer, find_server
 from bench.peers.roster import PEERS, Peer
 from bench.place import ENGINES, Place, Places
-from bench.worker.crew import ROOT, Crew, NotDone
+from bench.worker.measured_worker import ROOT, MeasuredWorker, NotDone
 from holdfast import Holdfast
 from holdfast.store.settings import Engine
 
@@ -105,8 +105,10 @@ class Field:
         with self._places.of(engine) as place:
             fill(place, count)
             marks = self.marks()
-            with Crew(OURS, marks=marks, environment={"HOLDFAST_URL": place.url}) as crew:
-                crew.wait_for(count, _PATIENCE_S)
+            with MeasuredWorker(
+                OURS, marks=marks, environment={"HOLDFAST_URL": place.url}
+            ) as worker:
+                worker.wait_for(count, _PATIENCE_S)
         return _rate(marks, count)
 
     def theirs(self, peer: Peer, count: int) -> float:
@@ -122,8 +124,10 @@ class Field:
                 check=True,
             )
             command = (str(programs / peer.worker[0]), *peer.worker[1:])
-            with Crew(command, marks=marks, environment=environment, copies=peer.copies) as crew:
-                crew.wait_for(count, _PATIENCE_S)
+            with MeasuredWorker(
+                command, marks=marks, environment=environment, copies=peer.copies
+            ) as worker:
+                worker.wait_for(count, _PATIENCE_S)
         return _rate(marks, count)
 
     def marks(self) -> Marks:

@@ -12,8 +12,8 @@ from bench.figure import Figure, Sizes, at_most
 from bench.peers.mark import Marks
 from bench.place import ENGINES, Place, Places
 from bench.rounds import quantile
-from bench.worker.crew import Crew
 from bench.worker.drain import OURS, fill
+from bench.worker.measured_worker import MeasuredWorker
 from holdfast import Holdfast
 from holdfast.store.settings import Engine
 
@@ -23,8 +23,8 @@ _MOST_MS: dict[Engine, float] = {"postgresql": 4.0, "sqlite": 3.0}
 
 def _start(
     place: Place, marks: Marks, environment: Mapping[str, str] = MappingProxyType({})
-) -> Crew:
-    return Crew(OURS, marks=marks, environment={"HOLDFAST_URL": place.url, **environment})
+) -> MeasuredWorker:
+    return MeasuredWorker(OURS, marks=marks, environment={"HOLDFAST_URL": place.url, **environment})
 
 
 def _marks(places: Places, name: str) -> Marks:
@@ -35,8 +35,8 @@ def latency(places: Places, sizes: Sizes) -> Iterator[Figure]:
     """From the return of `send` to the first line of the task's code."""
     for engine in ENGINES:
         marks = _marks(places, f"latency_{engine}")
-        with places.of(engine) as place, _start(place, marks) as crew:
-            waits = _latencies(place, marks, crew, sizes.pings)
+        with places.of(engine) as place, _start(place, marks) as worker:
+            waits = _latencies(place, marks, worker, sizes.pings)
         yield at_most(
             "idle worker: send returned → code runs, p50",
             engine,
@@ -47,7 +47,7 @@ def latency(places: Places, sizes: Sizes) -> Iterator[Figure]:
         )
 
 
-def _latencies(place: Place, marks: Marks, crew: Crew, count: int) -> list[float]:
+def _latencies(place: Place, marks: Marks, worker: MeasuredWorker, count: int) -> list[float]:
     """Milliseconds of each task, one at a time."""
     returned: dict[int, int] = {}
     with Holdfast(place.url) as app:
@@ -60,7 +60,7 @@ def _latencies(place: Place, marks: Marks, crew: Crew, count: int) -> list[float
         for number in range(-5, count):
             noop.send(number + 5)
             returned[number + 5] = monotonic_ns()
-            crew.wait_for(number + 6, _PATIENCE_S)
+            worker.wait_for(number + 6, _PATIENCE_S)
             # Not in step with anything that the worker does now and then.
             sleep(random.uniform(0.03, 0.07))
     runs = {run.number: run.at_ns for run in marks.read()}
@@ -71,16 +71,16 @@ def upkeep(places: Places, sizes: Sizes) -> Iterator[Figure]:
     """Processor time and memory of a worker that has nothing to do, with two children."""
     for engine in ENGINES:
         marks = _marks(places, f"upkeep_{engine}")
-        with places.of(engine) as place, _start(place, marks) as crew:
+        with places.of(engine) as place, _start(place, marks) as worker:
             # Both children have run something, and the pages that running touches are theirs.
             fill(place, sizes.drained // 10)
-            crew.wait_for(sizes.drained // 10, _PATIENCE_S)
+            worker.wait_for(sizes.drained // 10, _PATIENCE_S)
             sleep(sizes.seconds / 2)
-            began, used = monotonic(), crew.cpu_seconds()
+            began, used = monotonic(), worker.cpu_seconds()
             sleep(sizes.seconds * 4)
-            share = (crew.cpu_seconds() - used) / (monotonic() - began)
-            memory = crew.memory_mb()
-            processes = len(crew.tree())
+            share = (worker.cpu_seconds() - used) / (monotonic() - began)
+            memory = worker.memory_mb()
+            processes = len(worker.tree())
         yield at_most("idle worker: of one processor", engine, share * 100, 1.0, unit="%")
         yield at_most(
             "idle worker: proportional set size",
@@ -119,7 +119,7 @@ def _start_of(places: Places, engine: Engine, name: str, environment: Mapping[st
     marks = _marks(places, name)
     with places.of(engine) as place:
         fill(place, 1)
-        with _start(place, marks, environment) as crew:
-            crew.wait_for(1, _PATIENCE_S)
+        with _start(place, marks, environment) as worker:
+            worker.wait_for(1, _PATIENCE_S)
             (run,) = marks.read()
-            return run.at_ns / 1e9 - crew.began
+            return run.at_ns / 1e9 - worker.began

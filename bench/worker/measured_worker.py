@@ -1,7 +1,7 @@
 """A worker under measurement: a command in a process group of its own, and what it costs.
 
 Owns starting, stopping, and the reading of processor time and memory. The same for ours
-and for every peer; a command may be started several times to make one crew.
+and for every peer; a command may be started several times to make one of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NotDone(Exception):
     """A worker did not run its tasks."""
 
 
-class Crew:
+class MeasuredWorker:
     """The processes of one worker; use it as a context manager."""
 
     def __init__(
