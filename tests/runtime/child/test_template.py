@@ -14,7 +14,6 @@ from time import monotonic
 import pytest
 
 from holdfast.core.outcome import Returned
-from holdfast.runtime.wire import messages
 from tests.support.deadline import until
 from tests.support.nursery import ROOT, Kid, Nursery, job
 
@@ -140,13 +139,6 @@ def test_children_are_spawned_when_there_are_more(threaded: Nursery) -> None:
     assert kid.died().exit_signal == signal.SIGKILL
 
 
-def test_a_child_can_be_forgotten(plain: Nursery) -> None:
-    kid = plain.fork()
-    kid.begin("sleep", 60)
-    plain.say(messages.Forget(kid.number))
-    assert kid.died().exit_signal == signal.SIGKILL
-
-
 def test_a_death_is_told_within_a_second(plain: Nursery) -> None:
     kids = [plain.fork() for _ in range(3)]
     for kid in kids:
@@ -157,7 +149,7 @@ def test_a_death_is_told_within_a_second(plain: Nursery) -> None:
     assert monotonic() - began < 1
     assert _is_alive(kids[0].pid)
     for kid in (kids[0], kids[2]):
-        plain.say(messages.Forget(kid.number))
+        os.kill(kid.pid, signal.SIGKILL)
         kid.died()
 
 

@@ -292,6 +292,12 @@ class Child:
         )
         self.link.send(Done([RunReport(job.slot, SnoozeAsked(_PUT_OFF_US))]))
 
+    def flush_streams(self) -> None:
+        """Write what is held back of the output; nearly always nothing is."""
+        streams = self.streams
+        if streams.out.held or streams.err.held:
+            streams.flush()
+
     def mark(self, slot: int) -> None:
         """What is written to the pipe from now on belongs to this slot."""
         try:

@@ -129,9 +129,7 @@ class ProcessChild(Child):
         ):
             self._flush()
             begun_ns = monotonic_ns()
-        streams = self.streams
-        if streams.out.held or streams.err.held:
-            streams.flush()
+        self.flush_streams()
         speaker = slot if plan.is_captured else 0
         if speaker or self._marked:
             self.mark(speaker)
@@ -178,7 +176,7 @@ class ProcessChild(Child):
             run.raised(error)
 
     def _flush(self) -> None:
-        self.streams.flush()
+        self.flush_streams()
         if not self._reports:
             return
         reports, self._reports = self._reports, []

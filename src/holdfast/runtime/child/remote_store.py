@@ -62,8 +62,7 @@ class RemoteStore:
 
     def run(self, op: Op[T]) -> T:
         """Run one operation in one transaction of the supervisor's."""
-        with _Errand(self, op) as errand:
-            return errand.run()
+        return _Errand(self, op).run()
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
         """Run an operation, made anew after a deadlock or serialisation conflict.
@@ -134,13 +133,13 @@ class RemoteStore:
     def _heard(self) -> set[Channel]:
         return {channel for listener in self._listeners for channel in listener.channels}
 
-    def open_errand(self) -> tuple[int, SimpleQueue[Reply]]:
-        """A new ticket, and where its answers arrive."""
+    def expect(self) -> tuple[int, SimpleQueue[Reply]]:
+        """A new ticket, and where its answers arrive; until `expect_no_more`."""
         ticket = next(self._tickets)
         answers = self._waiting[ticket] = SimpleQueue()
         return ticket, answers
 
-    def close_errand(self, ticket: int) -> None:
+    def expect_no_more(self, ticket: int) -> None:
         del self._waiting[ticket]
 
     def tell(self, question: Ask) -> bool:
@@ -163,37 +162,30 @@ class _Errand(Generic[T]):
         self._store = store
         self._op = op
         self._steps = iter(op)
-        self._ticket, self._answers = store.open_errand()
+        self._ticket, self._answers = store.expect()
         context = running.get()
         self._slot = context.slot if isinstance(context, TaskContext) else 0
         self._asked = 0
         self._open = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._steps.close()
-        self._store.close_errand(self._ticket)
-        if self._open:
-            # The generator raised, or the code was ended while it waited.
-            self._store.tell(self._question(end=True, undo=True))
-
     def run(self) -> T:
         answer: Any = None
-        while True:
-            try:
+        try:
+            while True:
                 asked = self._steps.send(answer)
-            except StopIteration as end:
-                self._finish()
-                value: T = end.value
-                return value
-            answer = decode_rows(asked, self._put(self._question(asked)))
+                answer = decode_rows(asked, self._put(self._question(asked)))
+        except StopIteration as end:
+            if self._open:
+                self._put(self._question(end=True))
+                self._open = False
+            value: T = end.value
+            return value
+        finally:
+            self._steps.close()
+            self._store.expect_no_more(self._ticket)
+            if self._open:
+                # The generator raised, or the code was ended while it waited.
+                self._store.tell(self._question(end=True, undo=True))
 
     def _question(
         self, asked: Asked | None = None, *, end: bool = False, undo: bool = False
@@ -219,11 +211,6 @@ class _Errand(Generic[T]):
             self._open = False
             raise rebuild(answer)
         return answer.rows
-
-    def _finish(self) -> None:
-        if self._open:
-            self._put(self._question(end=True))
-            self._open = False
 
 
 class RemoteListener:

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import select
 import signal
 import socket
@@ -55,17 +54,15 @@ from holdfast.runtime.wire.messages import (
     EXIT_BROKEN,
     Broken,
     Died,
-    Forget,
     Fork,
     Forked,
     Kind,
     Message,
-    ToTemplate,
 )
 
 _fork = os.fork
 _posix_spawn = os.posix_spawn
-_wait4 = os.wait4
+_waitpid = os.waitpid
 _waitid = getattr(os, "waitid", None)
 _poll = select.poll
 _signal = signal.signal
@@ -88,7 +85,7 @@ class Template:
         self._sock = sock
         self._parent = os.getppid()
         self._place = str(Path.cwd())
-        self._reader = Reader(ToTemplate)
+        self._reader = Reader(Fork)
         self._descriptors: deque[int] = deque()
         self._children: dict[int, int] = {}
         self._is_loaded = False
@@ -160,21 +157,12 @@ class Template:
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)
         self._descriptors += descriptors
-        for message in self._reader.feed(data):
-            self._obey(message, application)
+        for fork in self._reader.feed(data):
+            given = [self._descriptors.popleft() for _ in range(fork.descriptors)]
+            self._make_child(fork, given, application)
+            for descriptor in given:
+                os.close(descriptor)
         return True
-
-    def _obey(self, message: Message, application: Application) -> None:
-        match message:
-            case Fork(number):
-                given = [self._descriptors.popleft() for _ in range(message.descriptors)]
-                self._make_child(message, given, application)
-                for descriptor in given:
-                    os.close(descriptor)
-            case Forget(number):
-                for pid, other in self._children.items():
-                    if other == number:
-                        orphan_guard.kill_child(pid)
 
     def _make_child(self, fork: Fork, descriptors: Sequence[int], application: Application) -> None:
         try:
@@ -182,7 +170,7 @@ class Template:
         except OSError as error:
             # No memory, or too many processes: the supervisor tries again, a little later.
             sys.stderr.write(f"no child could be made: {error}\n")
-            self._say(Died(fork.child, 0, EXIT_BROKEN, None, 0, 0))
+            self._say(Died(fork.child, 0, EXIT_BROKEN, None))
             return
         self._children[pid] = fork.child
         self._say(Forked(fork.child, pid))
@@ -250,22 +238,12 @@ class Template:
 
     def _reap(self) -> None:
         for pid, number in list(self._children.items()):
-            ended = _reap_one(pid)
-            if ended is None:
+            status = _reap_one(pid)
+            if status is None:
                 continue
-            status, usage = ended
             del self._children[pid]
             code = os.waitstatus_to_exitcode(status)
-            self._say(
-                Died(
-                    number,
-                    pid,
-                    exit_code=code if code >= 0 else None,
-                    exit_signal=-code if code < 0 else None,
-                    peak_memory_kb=usage.ru_maxrss,
-                    cpu_time_us=round((usage.ru_utime + usage.ru_stime) * 1e6),
-                )
-            )
+            self._say(Died(number, pid, code if code >= 0 else None, -code if code < 0 else None))
 
     def _say(self, message: Message) -> None:
         try:
@@ -317,20 +295,19 @@ def _get_ready(kinds: Iterable[Kind]) -> None:
         import_module(f"holdfast.runtime.child.{kind}_child")
 
 
-def _reap_one(pid: int) -> tuple[int, resource.struct_rusage] | None:
-    """Reap a child if it is dead, and kill what is left of its group; None if it lives."""
+def _reap_one(pid: int) -> int | None:
+    """Reap a child and kill what is left of its group; its status, or None if it lives."""
     if _waitid is not None:
         if _waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return None
         # Before its number is free for others.
         orphan_guard.kill_group(pid)
-        _, status, usage = _wait4(pid, 0)
-        return status, usage
-    ended, status, usage = _wait4(pid, os.WNOHANG)
+        return _waitpid(pid, 0)[1]
+    ended, status = _waitpid(pid, os.WNOHANG)
     if not ended:
         return None
     orphan_guard.kill_group(pid)
-    return status, usage
+    return status
 
 
 def _drain(descriptor: int) -> None:

@@ -4,7 +4,7 @@ Owns the messages; `framing` puts them on a socket, as msgpack. Nothing is pickl
 and no message names a class to import. Small integers name things on the wire: a *slot*
 is one task handed to one child, a *ticket* one question and its answer.
 
-    supervisor → template   Fork, Forget
+    supervisor → template   Fork
     template → supervisor   Manifest, Broken, Forked, Died
     supervisor → child      Run, Withdraw, Cancel, Stack, Tell, Reply, Rang, Leave
     child → supervisor      Hello, Done, Withdrawn, Said, Note, Stacked, Told, Ask, Listen, Waits
@@ -44,9 +44,6 @@ EXIT_BROKEN = 83
 
 class Message(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """One message; array-like, because field names on the wire cost and tell nothing."""
-
-
-# --- supervisor ↔ template -----------------------------------------------------------------
 
 
 class KnownTask(msgspec.Struct, frozen=True, array_like=True):
@@ -109,17 +106,6 @@ class Died(Message, frozen=True):
     pid: int
     exit_code: int | None
     exit_signal: int | None
-    peak_memory_kb: int
-    cpu_time_us: int
-
-
-class Forget(Message, frozen=True):
-    """Kill a child's whole process group now."""
-
-    child: int
-
-
-# --- supervisor → child --------------------------------------------------------------------
 
 
 class Job(msgspec.Struct, frozen=True, array_like=True):
@@ -194,9 +180,6 @@ class Rang(Message, frozen=True):
 
 class Leave(Message, frozen=True):
     """Finish what runs, take nothing more, and exit."""
-
-
-# --- child → supervisor --------------------------------------------------------------------
 
 
 class Hello(Message, frozen=True):
@@ -300,5 +283,4 @@ ToSupervisor: TypeAlias = (
     Hello | Done | Withdrawn | Said | Note | Stacked | Where | Told | Ask | Listen | Waits
 )
 ToChild: TypeAlias = Run | Withdraw | Cancel | Stack | Tell | Reply | Rang | Leave
-ToTemplate: TypeAlias = Fork | Forget
 FromTemplate: TypeAlias = Manifest | Broken | Forked | Died

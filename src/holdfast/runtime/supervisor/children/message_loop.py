@@ -24,7 +24,9 @@ from holdfast.runtime.orphan_guard import alive
 from holdfast.runtime.supervisor.children import outcomes
 from holdfast.runtime.supervisor.children.listening import FOR_EVER, Listening
 from holdfast.runtime.supervisor.children.pool import ChildPool
+from holdfast.runtime.supervisor.children.template_keeper import TemplateKeeper
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
+from holdfast.runtime.supervisor.relay.server import RelayServer
 from holdfast.runtime.supervisor.state.child_handle import (
     Assignment,
     ChildHandle,
@@ -61,24 +63,6 @@ class Evidence(Protocol):
     def gone(self, child: ChildHandle) -> None: ...
 
 
-class Relay(Protocol):
-    """Who answers what code asks of the store."""
-
-    def asked(self, child: ChildHandle, question: messages.Ask, size: int) -> None: ...
-    def is_full(self, child: ChildHandle) -> bool: ...
-    def listens(self, child: ChildHandle, message: messages.Listen) -> None: ...
-    def gone(self, child: ChildHandle) -> None: ...
-
-
-class TemplateNews(Protocol):
-    """Who is told of templates."""
-
-    def ended(self, template: TemplateProcess) -> None: ...
-    def heard(
-        self, template: TemplateProcess, message: messages.Manifest | messages.Broken
-    ) -> None: ...
-
-
 class MessageLoop:
     """A duty with a thread of its own: `tick` waits for something to read."""
 
@@ -89,17 +73,17 @@ class MessageLoop:
         ledger: Ledger,
         listening: Listening,
         pool: ChildPool,
-        templates: TemplateNews,
+        template_keeper: TemplateKeeper,
         *,
         evidence: Evidence,
-        relay: Relay,
+        relay: RelayServer,
         stacked: Callable[[ChildHandle, messages.Stacked], None],
         told: Callable[[ChildHandle, messages.Told], None],
     ) -> None:
         self._ledger = ledger
         self._listening = listening
         self._pool = pool
-        self._templates = templates
+        self._template_keeper = template_keeper
         self._evidence = evidence
         self._relay = relay
         self._stacked = stacked
@@ -171,7 +155,7 @@ class MessageLoop:
             data = b""
         if not data:
             self._listening.remove(template.sock)
-            self._templates.ended(template)
+            self._template_keeper.ended(template)
             return
         for message in template.reader.feed(data):
             if isinstance(message, messages.Forked):
@@ -185,7 +169,7 @@ class MessageLoop:
                 if child is not None:
                     self._died(child, message.exit_code, message.exit_signal)
             else:
-                self._templates.heard(template, message)
+                self._template_keeper.heard(template, message)
 
     def _watch_orphans(self) -> None:
         for child in [c for c in self._roster.all() if not c.orphaned]:
