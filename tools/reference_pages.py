@@ -26,7 +26,6 @@ from holdfast.core.options.setting_text import variable
 from holdfast.core.options.unique import Unique
 from holdfast.runtime.options import WorkerOptions
 
-_NOT_YET = ("limit", "concurrency_key")
 _TYPES = {
     "Span": 'seconds, `timedelta` or text such as `"90s"`',
     "OnShutdown": '`"resubmit"`, `"stop"`, `"continue"`',
@@ -62,10 +61,10 @@ def entries(cls: type) -> Iterator[Entry]:
 
 def task_options() -> str:
     """The page of what a task, and one send, may be told."""
-    rows = []
-    for name, kind, text in entries(TaskOptions):
-        if name not in _NOT_YET:
-            rows.append([f"`{name}`", _kind(kind), _default(_task_default(name)), text])
+    rows = [
+        [f"`{name}`", _kind(kind), _default(_task_default(name)), text]
+        for name, kind, text in entries(TaskOptions)
+    ]
     sends = [[f"`{name}`", _kind(kind), text] for name, kind, text in entries(CallOptions)]
     return _filled(
         _TASK_OPTIONS,

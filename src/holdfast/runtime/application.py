@@ -22,7 +22,7 @@ METHOD = "__holdfast__"
 """The method by which an app hands over its `Application`."""
 
 
-class Config(Protocol):
+class AppConfig(Protocol):
     """The app's settings: a dataclass with at least these."""
 
     @property
@@ -36,7 +36,7 @@ class Config(Protocol):
 class Application:
     """An app, seen from its worker."""
 
-    config: Config
+    config: AppConfig
     store_settings: StoreSettings
     tasks: Sequence[TaskDefinition]
     hooks: AppHooks

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.hooks import TaskHooks
@@ -25,8 +25,6 @@ from holdfast.core.payload.signature import Signature
 __all__ = ["Executor", "TaskDefinition", "TaskOptions", "define"]
 
 Executor: TypeAlias = Literal["process", "thread", "async"]
-
-_NOT_YET: Final = ("limit", "concurrency_key")
 
 
 class TaskOptions(TypedDict, total=False):
@@ -63,8 +61,6 @@ class TaskOptions(TypedDict, total=False):
     """How many of its calls one worker runs at a time."""
     unique: Unique | None
     """At most one live call per key, see `Unique`."""
-    limit: Any
-    concurrency_key: Any
     dead_letter: bool
     """Whether a call that failed for good is listed among the dead letters."""
     capture_output: bool
@@ -152,12 +148,6 @@ def _refuse_unknown(options: TaskOptions) -> None:
         if name not in known:
             raise ConfigError(
                 f"{name!r} is not an option of a task: use {', '.join(sorted(known))}",
-                option=name,
-            )
-    for name in _NOT_YET:
-        if options.get(name) is not None:
-            raise ConfigError(
-                f"the option {name!r} is not available in this version: leave it out",
                 option=name,
             )
 

@@ -1,7 +1,8 @@
 -- fail, retry, snooze, interrupt, stall, recover, ack_cancel: the seven ways to leave RUNNING other
 -- than by success. They share one statement because they share their guard (RUNNING, and each
 -- task's own token) and the rules that the database, not the worker, has the last word on:
---   a requested cancel turns every one of them into CANCELLED (lifecycle, rule 4);
+--   a requested cancel turns every one of them into CANCELLED (a request to cancel
+--   is never lost, not even with the worker);
 --   a retry that is not allowed any more, or would come after good_until, is a fail.
 -- Differs from SQLite: the batch is a jsonb map {id: {token, verb, status, …}}.
 UPDATE holdfast_tasks AS task

@@ -1,7 +1,7 @@
-"""cancel and request_cancel: an end for what has not begun, a durable wish for what runs.
+"""cancel and request_cancel: an end for what has not begun, a durable request for what runs.
 
-Owns the operator's side only. How a worker obeys is the runtime's business; that a wish
-is never lost, not even with the worker, is lifecycle rule 4, in `sql/end.*`.
+Owns the operator's side only. How a worker obeys is the runtime's business; that a request
+is never lost, not even with the worker, is the business of `sql/end.*`.
 """
 
 from __future__ import annotations

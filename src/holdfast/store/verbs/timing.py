@@ -34,7 +34,7 @@ from holdfast.store.verbs.end_reasons import DROPPED, EXPIRED
 BATCH = 500
 
 
-class Due(NamedTuple):
+class NextDue(NamedTuple):
     """When the next SCHEDULED task comes due, and the database's clock."""
 
     at: int | None
@@ -85,10 +85,10 @@ def _ready(found: Rows) -> Steps[None]:
 
 
 @reads
-def next_due(aside: Sequence[Key] = (), *, careful: bool = False) -> Steps[Due]:
+def next_due(aside: Sequence[Key] = (), *, careful: bool = False) -> Steps[NextDue]:
     """When to promote next: a timer to the next task, not a poll."""
     found = yield Statement("next_due", {"aside": Keys(aside), "careful": careful})
-    return Due(*found[0])
+    return NextDue(*found[0])
 
 
 @writes
