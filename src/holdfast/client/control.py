@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, TypedDict, TypeVar, Unpack
+from typing import Final, TypeAlias, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from holdfast.client.access import Access
-from holdfast.client.dead_letter_control import DeadLetterControl
 from holdfast.client.info import TaskInfo
 from holdfast.client.listing import Listing
 from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
@@ -27,7 +26,7 @@ from holdfast.core.options import checks
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import QueueRecord, TaskFilter
 from holdfast.core.status import TaskStatus
-from holdfast.store.op import Op, Steps, reads
+from holdfast.store.op import Op, Steps, reads, writes
 from holdfast.store.verbs import cancel, inspect, newest, operate, queues, timing, workers
 from holdfast.store.verbs.unreadable import delete_unreadable
 
@@ -39,6 +38,8 @@ COUNT_CAP: Final = queues.COUNT_CAP
 """Where the counting of a queue's tasks stops."""
 
 T = TypeVar("T")
+Verb: TypeAlias = "Callable[[Sequence[bytes]], Op[dict[bytes, bool]]]"
+"""Says of each of these tasks whether it applied."""
 
 
 class Filter(TypedDict, total=False):
@@ -102,7 +103,7 @@ class Control:
         self.tasks = TaskControl(access)
         self.queues = QueueControl(access)
         self.workers = WorkerControl(access)
-        self.dead_letters = DeadLetterControl(access, self.tasks)
+        self.dead_letters = DeadLetterControl(self.tasks)
 
     def now(self) -> datetime:
         """The database's clock, by which every time here goes."""
@@ -153,8 +154,8 @@ class TaskControl(TaskQuestions):
         run_at: datetime | None = None,
     ) -> dict[UUID, bool]:
         """Let ended tasks run again; True for each that was resubmitted."""
-        make = _resubmission(ids, keep_retries, fresh, good_until, run_at)
-        return _by_uuid(self._access.run(make))
+        verb = _resubmission(keep_retries, fresh, good_until, run_at)
+        return _by_uuid(self._access.run(partial(verb, raw_ids(ids))))
 
     async def aresubmit(
         self,
@@ -165,8 +166,8 @@ class TaskControl(TaskQuestions):
         run_at: datetime | None = None,
     ) -> dict[UUID, bool]:
         """Let ended tasks run again; True for each that was resubmitted."""
-        make = _resubmission(ids, keep_retries, fresh, good_until, run_at)
-        return _by_uuid(await self._access.arun(make))
+        verb = _resubmission(keep_retries, fresh, good_until, run_at)
+        return _by_uuid(await self._access.arun(partial(verb, raw_ids(ids))))
 
     def reschedule(
         self,
@@ -209,6 +210,63 @@ class TaskControl(TaskQuestions):
     async def adelete_unreadable(self, *keys: str) -> dict[str, bool]:
         """Remove rows that cannot be read, by the keys that lists name."""
         return await self._access.arun(partial(delete_unreadable, keys))
+
+
+class DeadLetterControl:
+    """`app.control.dead_letters`: the tasks that failed for good, until somebody decides.
+
+    A verb leaves any other task as it is.
+    """
+
+    def __init__(self, tasks: TaskControl) -> None:
+        self._tasks = tasks
+        self._access = tasks._access
+
+    def list(
+        self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
+    ) -> TaskPage:
+        """One page of the dead letters that fit, the newest first."""
+        where["dead"] = True
+        return self._tasks.list(before=before, limit=limit, **where)
+
+    async def alist(
+        self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
+    ) -> TaskPage:
+        """One page of the dead letters that fit, the newest first."""
+        where["dead"] = True
+        return await self._tasks.alist(before=before, limit=limit, **where)
+
+    def resubmit(
+        self,
+        *ids: TaskId,
+        keep_retries: bool = False,
+        fresh: bool = False,
+        good_until: datetime | None = None,
+        run_at: datetime | None = None,
+    ) -> dict[UUID, bool]:
+        """Let dead letters run again; False for each that is none, or does not exist."""
+        verb = _resubmission(keep_retries, fresh, good_until, run_at)
+        return _by_uuid(self._access.run(partial(_of_dead, raw_ids(ids), verb)))
+
+    async def aresubmit(
+        self,
+        *ids: TaskId,
+        keep_retries: bool = False,
+        fresh: bool = False,
+        good_until: datetime | None = None,
+        run_at: datetime | None = None,
+    ) -> dict[UUID, bool]:
+        """Let dead letters run again; False for each that is none, or does not exist."""
+        verb = _resubmission(keep_retries, fresh, good_until, run_at)
+        return _by_uuid(await self._access.arun(partial(_of_dead, raw_ids(ids), verb)))
+
+    def delete(self, *ids: TaskId) -> dict[UUID, bool]:
+        """Remove dead letters; False for each that is none, or does not exist."""
+        return _by_uuid(self._access.run(partial(_of_dead, raw_ids(ids), operate.delete)))
+
+    async def adelete(self, *ids: TaskId) -> dict[UUID, bool]:
+        """Remove dead letters; False for each that is none, or does not exist."""
+        return _by_uuid(await self._access.arun(partial(_of_dead, raw_ids(ids), operate.delete)))
 
 
 class QueueControl:
@@ -298,20 +356,23 @@ def _page(page: inspect.Page) -> TaskPage:
 
 
 def _resubmission(
-    ids: Iterable[TaskId],
-    keep_retries: bool,
-    fresh: bool,
-    good_until: datetime | None,
-    run_at: datetime | None,
-) -> Callable[[], Op[dict[bytes, bool]]]:
+    keep_retries: bool, fresh: bool, good_until: datetime | None, run_at: datetime | None
+) -> Verb:
     return partial(
         operate.resubmit,
-        raw_ids(ids),
         keep_retries=checks.flag(keep_retries, "keep_retries"),
         fresh=checks.flag(fresh, "fresh"),
         good_until=optional_us(good_until, option="good_until"),
         run_at=optional_us(run_at, option="run_at"),
     )
+
+
+@writes
+def _of_dead(ids: Sequence[bytes], verb: Verb) -> Steps[dict[bytes, bool]]:
+    """Apply a verb to those of these tasks that are dead letters."""
+    found = yield from inspect.tasks_by_id(ids)
+    done = yield from verb([raw for raw, record in found.items() if record.dead])
+    return {raw: done.get(raw, False) for raw in ids}
 
 
 def _rescheduling(

@@ -15,7 +15,7 @@ from holdfast.store.op import Steps, reads, writes
 from holdfast.store.verbs import cancel as cancelling
 from holdfast.store.verbs import evidence, inspect, operate
 
-__all__ = ["cancel", "delete", "log", "output", "reschedule", "resubmit", "show", "status"]
+__all__ = ["cancel", "log", "output", "resubmit", "show", "status"]
 
 
 @reads
@@ -83,32 +83,10 @@ def resubmit(
     done = yield from operate.resubmit(
         [task_id], keep_retries=keep_retries, fresh=fresh, good_until=good_until, run_at=run_at
     )
-    return (yield from _after(task_id, Verb.RESUBMIT, done[task_id]))
-
-
-@writes
-def reschedule(
-    task_id: bytes,
-    *,
-    move: bool,
-    delay_us: int | None,
-    run_at: int | None,
-    queue: str | None,
-    priority: int | None,
-) -> Steps[TaskStatus]:
-    """Change time, queue or priority of a task that waits; the status it has then."""
-    done = yield from operate.reschedule(
-        [task_id], move=move, delay_us=delay_us, run_at=run_at, queue=queue, priority=priority
-    )
-    return (yield from _after(task_id, Verb.RESCHEDULE, done[task_id]))
-
-
-@writes
-def delete(task_id: bytes) -> Steps[None]:
-    """Remove an ended task and all that belongs to it."""
-    done = yield from operate.delete([task_id])
+    status = yield from _status(task_id)
     if not done[task_id]:
-        raise IllegalTransition(task_id, Verb.DELETE, (yield from _status(task_id)))
+        raise IllegalTransition(task_id, Verb.RESUBMIT, status)
+    return status
 
 
 def _status(task_id: bytes) -> Steps[TaskStatus]:
@@ -116,10 +94,3 @@ def _status(task_id: bytes) -> Steps[TaskStatus]:
     if task_id not in found:
         raise TaskNotFound(task_id)
     return found[task_id]
-
-
-def _after(task_id: bytes, verb: Verb, done: bool) -> Steps[TaskStatus]:
-    status = yield from _status(task_id)
-    if not done:
-        raise IllegalTransition(task_id, verb, status)
-    return status

@@ -372,7 +372,7 @@ def targets(
 def edges(
     verbs: Iterable[Verb] = Verb,
 ) -> Iterator[tuple[TaskStatus | None, TaskStatus | None, Verb]]:
-    """Every (from, to, verb) of the graph, rule-4 redirects included; None is "no task"."""
+    """Every (from, to, verb) of the graph, also to CANCELLED; None is "no task"."""
     for verb in verbs:
         row = TRANSITIONS[verb]
         for source in row.sources or (None,):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import traceback
-from typing import Any
 
 import pytest
 
@@ -11,13 +10,11 @@ from holdfast.core.payload.codec import decode
 from holdfast.core.payload.failure import (
     code_of,
     decode_error,
-    decode_result,
     describe,
     encode_error,
-    encode_result,
     unstorable,
 )
-from holdfast.core.result import CAUSES_LIMIT, TaskError, TaskResult
+from holdfast.core.result import CAUSES_LIMIT, TaskError
 from holdfast.core.signals import Abort, RetryLater
 
 
@@ -178,21 +175,3 @@ def test_data_that_cannot_be_stored_is_told() -> None:
 def test_what_is_no_error_is_refused(text: str) -> None:
     with pytest.raises(PayloadError):
         decode_error(text)
-
-
-@pytest.mark.parametrize(
-    "result", [TaskResult(ok=None), TaskResult(ok=[1, 2]), TaskResult(err=TaskError("X", "m"))]
-)
-def test_results_come_back(result: TaskResult[Any, TaskError]) -> None:
-    assert decode_result(encode_result(result)) == result
-
-
-def test_the_shape_of_a_result() -> None:
-    assert encode_result(TaskResult(ok=(1, 2))) == '{"ok":[1,2]}'
-    assert decode_result('{"ok":[1,2]}', tuple[int, int]).ok_value == (1, 2)
-    assert decode(encode_result(TaskResult(err=TaskError("X", "m")))) == {
-        "err": {"error_code": "X", "message": "m"}
-    }
-    for text in ("{}", '{"ok":1,"err":{}}', '{"value":1}'):
-        with pytest.raises(PayloadError, match="not a stored result"):
-            decode_result(text)

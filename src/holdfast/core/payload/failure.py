@@ -1,14 +1,13 @@
 """Errors as stored text: from an exception to a `TaskError`, from there to JSON and back.
 
-Owns the JSON of errors and of results. An ended task's `result` column holds, when it is
+Owns the JSON of errors. An ended task's `result` column holds, when it is
 COMPLETED, the value alone; otherwise the error:
 
     {"error_code": "OUT_OF_STOCK", "message": "none left", "data": {"sku": 7}}
     {"error_code": "UNHANDLED_EXCEPTION", "message": "…", "exception": "builtins.ValueError",
      "traceback": "Traceback (most recent call last): …", "causes": ["KeyError: 'x'"]}
 
-Absent keys are empty. Where either may appear, as in the HTTP interface, a result is
-`{"ok": value}` or `{"err": error}`.
+Absent keys are empty.
 
 Describing an exception must not fail, whatever the exception does: its `str` may raise, its
 causes may form a ring. Source lines in tracebacks come from Python's own line cache.
@@ -18,26 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final
 
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError
-from holdfast.core.payload.codec import DEFAULT_LIMIT, Raw, decode, encode_value, split_object
-from holdfast.core.result import CAUSES_LIMIT, TaskError, TaskResult
+from holdfast.core.payload.codec import DEFAULT_LIMIT, Raw, decode, encode_value
+from holdfast.core.result import CAUSES_LIMIT, TaskError
 from holdfast.core.signals import Abort, RetryLater
 
 __all__ = [
     "as_plain",
     "code_of",
     "decode_error",
-    "decode_result",
     "describe",
     "encode_error",
-    "encode_result",
     "unstorable",
 ]
-
-T = TypeVar("T")
 
 _UNLIMITED: Final = 1 << 62
 
@@ -165,28 +160,3 @@ def decode_error(text: str | bytes | Raw) -> TaskError:
         )
     except (KeyError, TypeError) as error:
         raise PayloadError(f"this is not a stored error: {plain!r:.200}") from error
-
-
-def encode_result(result: TaskResult[Any, TaskError], limit: int = DEFAULT_LIMIT) -> str:
-    """The JSON of a result: `{"ok": value}` or `{"err": error}`."""
-    if result.is_ok:
-        return encode_value({"ok": result.ok_value}, limit, name="result")
-    return encode_value({"err": _plain(result.err_value)}, limit, name="result")
-
-
-@overload
-def decode_result(text: str) -> TaskResult[Any, TaskError]: ...
-@overload
-def decode_result(text: str, kind: type[T]) -> TaskResult[T, TaskError]: ...
-@overload
-def decode_result(text: str, kind: Any) -> TaskResult[Any, TaskError]: ...
-def decode_result(text: str, kind: Any = Any) -> TaskResult[Any, TaskError]:
-    """A result read back, its value as `kind`."""
-    parts = split_object(text)
-    match list(parts):
-        case ["ok"]:
-            return TaskResult(ok=decode(parts["ok"], kind))
-        case ["err"]:
-            return TaskResult(err=decode_error(parts["err"]))
-        case _:
-            raise PayloadError(f"this is not a stored result: {text!r:.200}")
