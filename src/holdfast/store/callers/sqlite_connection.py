@@ -34,7 +34,7 @@ from holdfast.core.errors import ConfigError, StoreError
 from holdfast.store import statement
 from holdfast.store.op import Mode, Op, Rows, Statement, drive
 from holdfast.store.settings import SqliteDriver, StoreSettings
-from holdfast.store.sqlite import database_file, doorbell
+from holdfast.store.sqlite import database_file, doorbell, faults
 from holdfast.store.sqlite.binding import Binder
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable, load
@@ -142,8 +142,12 @@ class CallersConnection:
 
     def _begin(self) -> None:
         patience = BusyWait(self._path, self._timeout)
-        while not self._connection.begin_immediate():
-            patience.wait()
+        while True:
+            try:
+                self._connection.begin_immediate()
+                return
+            except faults.Busy:
+                patience.wait()
 
     def _session(self) -> Session:
         self._clock.recall(self._connection)

@@ -53,14 +53,9 @@ class Busy(StoreUnavailable):
     """Somebody else holds a lock; caught by those who try again until a deadline."""
 
 
-def is_busy(code: int) -> bool:
-    """Whether somebody else held a lock that was needed."""
-    return code & 0xFF in _BUSY
-
-
 def may_pass(code: int) -> bool:
     """Whether a lock was missing that may be had a little later, in the same transaction."""
-    return is_busy(code) and code != BUSY_SNAPSHOT
+    return code & 0xFF in _BUSY and code != BUSY_SNAPSHOT
 
 
 def is_broken(code: int) -> bool:

@@ -113,8 +113,8 @@ class Opener:
         try:
             connection = self.open(TO_WRITE, owner)
             try:
-                if connection.begin_immediate():
-                    connection.rollback()
+                connection.begin_immediate()
+                connection.rollback()
             finally:
                 self.close(connection, owner)
         except HoldfastError:

@@ -139,7 +139,7 @@ class SqliteStore:
             self._ring([statement.hint])
         return EVERY if written == len(statement.table.rows) else ()
 
-    def _try_to_insert(self, call: Call) -> int | None:
+    def _try_to_insert(self, call: Call) -> int:
         connection = self._connections.take_writer()
         try:
             now = self.clock.begin(connection)
@@ -262,18 +262,16 @@ class SqliteStore:
         """Begin a write transaction."""
         return self._until_free(self._try_to_begin)
 
-    def _until_free(self, attempt: Callable[[], T | None]) -> T:
+    def _until_free(self, attempt: Callable[[], T]) -> T:
         """Try until no outsider is writing; they are waited for without a connection."""
         patience: BusyWait | None = None
         doubts = 0
         while True:
             was_free = patience is not None and self._connections.is_locked_by_nobody()
             try:
-                done = attempt()
+                return attempt()
             except faults.Busy:
-                done = None
-            if done is not None:
-                return done
+                pass
             # For as long as we wait, nobody else has the turn: not for a lock that nobody holds.
             # Nobody before and nobody afterwards: hardly ever is that somebody in between.
             doubts += was_free and self._connections.is_locked_by_nobody()
@@ -282,15 +280,14 @@ class SqliteStore:
             patience = patience or BusyWait(self.path, self._settings.lock_timeout)
             patience.wait()
 
-    def _try_to_begin(self) -> Connection | None:
+    def _try_to_begin(self) -> Connection:
         connection = self._connections.take_writer()
-        begun = False
         try:
-            begun = connection.begin_immediate()
-        finally:
-            if not begun:
-                self._connections.give_writer(connection)
-        return connection if begun else None
+            connection.begin_immediate()
+        except BaseException:
+            self._connections.give_writer(connection)
+            raise
+        return connection
 
     def _transact(self, connection: Connection, work: Work[T]) -> T:
         process = fork.process

@@ -10,7 +10,7 @@ import pytest
 from holdfast.core.errors import StoreError, StoreUnavailable
 from holdfast.store.settings import SqliteDriver
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable, load
-from holdfast.store.sqlite.faults import ConstraintViolated
+from holdfast.store.sqlite.faults import Busy, ConstraintViolated
 
 
 @pytest.fixture
@@ -119,10 +119,13 @@ def test_begin_says_when_another_connection_writes(driver: SqliteDriver, path: P
     first, second = (load(driver).open(str(path), 0) for _ in range(2))
     try:
         first.execute("PRAGMA journal_mode = WAL")
-        assert first.begin_immediate()
-        assert not second.begin_immediate()
+        first.begin_immediate()
+        with pytest.raises(Busy):
+            second.begin_immediate()
+        assert not second.in_transaction
         first.commit()
-        assert second.begin_immediate()
+        second.begin_immediate()
+        assert second.in_transaction
     finally:
         first.close()
         second.close()

@@ -123,28 +123,20 @@ class Connection(ABC):
     @abstractmethod
     def _write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]: ...
 
-    def write_alone(self, sql: str, parameters: Parameters) -> int | None:
-        """Run one statement as a transaction of its own.
+    def write_alone(self, sql: str, parameters: Parameters) -> int:
+        """Run one statement as a transaction of its own; how many rows it has written.
 
-        How many rows it has written; None, and nothing is, if somebody else is writing.
+        `faults.Busy`, and nothing is written, if somebody else is writing.
         """
         try:
             self._cursor.execute(sql, parameters)
         except self._error as error:
-            if faults.is_busy(result_code(error)):
-                return None
             raise self._fault(error, committing=True) from error
         return self._changes()
 
-    def begin_immediate(self) -> bool:
-        """Begin a transaction that may write; False if somebody else is writing."""
-        try:
-            self._cursor.execute("BEGIN IMMEDIATE")
-        except self._error as error:
-            if faults.is_busy(result_code(error)):
-                return False
-            raise self._fault(error) from error
-        return True
+    def begin_immediate(self) -> None:
+        """Begin a transaction that may write; `faults.Busy` if somebody else is writing."""
+        self.execute("BEGIN IMMEDIATE")
 
     def write_at_once(self, sql: str) -> bool:
         """Run a statement that writes, in the open transaction, without waiting for a lock.
