@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -54,11 +55,18 @@ def test_a_blocking_coroutine_costs_its_neighbours_no_time(
     blocking = site.send("blocks-for", 1.6)
     site.begun("blocks-for")
     neighbours = [site.send("hurried", f"hurried-{n}") for n in range(3)]
-    site.begun(*(f"hurried-{n}" for n in range(3)))
+    slow = site.send("slow", "slow-itself")
+    site.begun(*(f"hurried-{n}" for n in range(3)), "slow-itself")
     site.ledger.open_gate("blocks-for")
     assert blocking.wait(20) is TaskStatus.COMPLETED
     assert [handle.get(20) for handle in neighbours] == [f"hurried-{n}" for n in range(3)]
     until(lambda: "s by blocks-for " in worker.said, within=2, what="the blocking task to be named")
+    # Whoever needs more than its own time is told that not all of it was its own.
+    assert slow.wait(20) is TaskStatus.FAILED
+    assert re.search(
+        r"timeout of 1\.5 s; for \d\.\d s of that .* was blocked by blocks-for ",
+        slow.info().failed_reason or "",
+    )
 
 
 def test_who_stops_the_loop_stops_nobody_else(site: Site) -> None:

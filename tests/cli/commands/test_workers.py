@@ -14,16 +14,12 @@ def test_no_workers(operator: Operator) -> None:
     assert operator("workers", "list", "--json").json == {"workers": []}
 
 
-def test_workers(operator: Operator, lab: Lab) -> None:
-    join(lab, "silent")
-    join(lab, "stopped")
-    lab.run(workers.stop("stopped"))
-    lab.clock.advance(40)
-    join(lab, "alive")
+def tell(lab: Lab, name: str) -> None:
+    """What a worker says about itself now and then."""
     lab.run(
         workers.snapshot(
             WorkerState(
-                worker_id="alive",
+                worker_id=name,
                 hostname="host-1",
                 pid=42,
                 processes=2,
@@ -36,6 +32,17 @@ def test_workers(operator: Operator, lab: Lab) -> None:
             )
         )
     )
+
+
+def test_workers(operator: Operator, lab: Lab) -> None:
+    join(lab, "silent")
+    join(lab, "stopped")
+    tell(lab, "silent")
+    tell(lab, "stopped")
+    lab.run(workers.stop("stopped"))
+    lab.clock.advance(40)
+    join(lab, "alive")
+    tell(lab, "alive")
     rows = {row[0]: row[1:] for row in operator("workers", "list").rows}
     began, now = "2030-03-17T17:46:40Z", "2030-03-17T17:47:20Z"
     # Numbers have their age, and a worker that is silent has none that are true.
@@ -44,7 +51,7 @@ def test_workers(operator: Operator, lab: Lab) -> None:
         "silent": ["silent", began, *"-----", "host-1", "42", began, "1.0", "a,b"],
     }
     rows = {row[0]: row[1:] for row in operator("workers", "list", "--all").rows}
-    assert rows["stopped"][0] == "stopped"
+    assert rows["stopped"][:7] == ["stopped", began, *"-----"]
     (alive,) = [
         worker
         for worker in operator("workers", "list", "--json").json["workers"]

@@ -70,6 +70,12 @@ async def hurried(name: str) -> str:
     return name
 
 
+@app.task("slow", timeout=1.5)
+async def slow(name: str) -> None:
+    note("begun", name)
+    await asyncio.sleep(60)
+
+
 @app.task("blocks-for")
 async def blocks_for(seconds: float) -> None:
     await agate("blocks-for")
