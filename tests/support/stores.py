@@ -301,7 +301,7 @@ def _texts(name: str) -> Sequence[str]:
 def _text(schema: str | None) -> Callable[[str], str]:
     def text(name: str) -> str:
         if name.startswith(_RAW):
-            return statement.compile_postgres(name.removeprefix(_RAW), schema)
+            return statement.for_postgres(name.removeprefix(_RAW), schema)
         return statement.text(name, "postgresql", schema)
 
     return text

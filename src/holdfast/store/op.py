@@ -26,7 +26,7 @@ Values cross this line in neutral types, which each engine binds in its own way:
     duration     int, µs, named *_us       bigint                 integer
     batches      `Uuids`, `Texts`, `Ints`  binary arrays          JSON for json_each
     fenced batch `Changes`                 jsonb map + uuid[]     JSON for json_each
-    many rows    `Table`                   one array per column   executemany
+    many rows    `Table`                   one array per column   executemany, or JSON
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, S
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from functools import wraps
-from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -116,11 +116,29 @@ class Column(Enum):
     BYTES = "bytes"
 
 
+class Alike(NamedTuple):
+    """How rows are written that differ only in their first columns."""
+
+    statement: str
+    """Its text takes the first columns as a batch, and the others as parameters."""
+    own: int
+    """How many columns are the first."""
+
+
 class Table(Struct, frozen=True):
     """Rows to insert: every row has the columns of `columns`, in their order."""
 
     columns: Mapping[str, Column]
     rows: Sequence[Row]
+    alike: Alike | None = None
+
+    def common(self, alike: Alike) -> Row | None:
+        """What all rows have behind their own columns; None if they differ there, too."""
+        common = self.rows[0][alike.own :] if self.rows else None
+        for row in self.rows:
+            if row[alike.own :] != common:
+                return None
+        return common
 
 
 class Channel(StrEnum):
@@ -173,29 +191,17 @@ class Hint(Struct, frozen=True):
     queues: Sequence[str] = (ENDED,)
 
 
-EVERY: Final[Rows] = [("every",)]
-"""The answer to a statement that is `expected` or `fresh`, in place of its rows, if there were as
-many as that says."""
-
-
 class Statement(Struct, frozen=True):
     """One named statement of `store/sql` and its parameters.
 
     A struct, like what it is made of: one is made for every send, and a frozen dataclass takes
-    ten times as long.
+    10 × as long.
     """
 
     name: str
     params: Mapping[str, Any] = {}
     table: Table | None = None
     hint: Hint | None = None
-    expected: int | None = None
-    """How many rows it returns if all is well, for one who then needs to know no more: an engine
-    may answer `EVERY`. (SQLite does: each row costs it a moment without the interpreter's lock.)"""
-    fresh: bool = False
-    """All rows of its table are new as far as anybody knows, and it is the only write of its
-    operation: an engine may answer `EVERY` if it has written all of them, and otherwise nothing,
-    whichever it has written."""
 
 
 Steps: TypeAlias = Generator["Statement | tuple[Statement, ...]", Any, T]

@@ -1,23 +1,22 @@
-"""The SQL files: finding them by name and compiling them for one dialect.
+"""The SQL files: finding them by name, and their notation.
 
 Owns the mapping from a statement's name to its text. `name.sql` serves both
 engines; where the dialects differ there are `name.postgres.sql` and
-`name.sqlite.sql`, side by side. Never builds SQL from values: what varies is a
-parameter, and the only text put in is the schema's (checked) name.
+`name.sqlite.sql`, side by side. The text in the file is the text that runs, but for its
+comments and for what this notation stands for:
 
-Conventions inside the files:
-
-    :name           a parameter
-    :now            the database's own clock (see `compile_postgres`)
-    holdfast_tasks  a table of ours; qualified by the schema when there is one
+    :name           a parameter; the engines see its number (`number`)
+    :now            the database's own clock (see `for_postgres`)
+    holdfast_tasks  a table of ours; qualified by the (checked) schema when there is one
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Dialect: TypeAlias = Literal["postgresql", "sqlite"]
 
@@ -44,17 +43,47 @@ TABLES = (
 
 _SUFFIX: dict[Dialect, str] = {"postgresql": "postgres", "sqlite": "sqlite"}
 _OURS = re.compile(r"\bholdfast_(?:" + "|".join((*TABLES, "now")) + r")\b")
-_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
+_NOW = re.compile(r"(?<![:\w]):now\b")
 _COMMENT = re.compile(r"--[^\n]*")
+_PARAMETER = re.compile(
+    r"""'(?:[^']|'')*'          # a string
+      | "(?:[^"]|"")*"          # a quoted name
+      | --[^\n]*                # a comment
+      | /\*.*?\*/               # the other comment
+      | (?<![:\w]):([A-Za-z_]\w*)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Numbered(NamedTuple):
+    """A text whose parameters have numbers, and the names that belong to the numbers."""
+
+    sql: str
+    names: tuple[str, ...]
+
+
+def number(source: str, sign: Literal["$", "?"], first: Iterable[str] = ()) -> Numbered:
+    """Number the parameters of a text, so that every library can bind a plain list.
+
+    They are numbered in the order of their first use, but for those named in `first`.
+    """
+    numbers = {name: place for place, name in enumerate(first, 1)}
+
+    def numbered(found: re.Match[str]) -> str:
+        name = found.group(1)
+        if name is None:
+            return found.group()
+        return f"{sign}{numbers.setdefault(name, len(numbers) + 1)}"
+
+    sql = _PARAMETER.sub(numbered, source)
+    return Numbered(sql, tuple(numbers))
 
 
 @cache
 def text(name: str, dialect: Dialect, schema: str | None = None) -> str:
-    """The compiled text of the statement `name`."""
+    """The text of the statement `name`."""
     source = _COMMENT.sub("", _source("sql", name, dialect)).strip().rstrip(";")
-    if dialect == "sqlite":
-        return source
-    return compile_postgres(source, schema)
+    return source if dialect == "sqlite" else for_postgres(source, schema)
 
 
 @cache
@@ -80,18 +109,13 @@ def qualify(source: str, schema: str | None) -> str:
     return _OURS.sub(lambda found: f'"{schema}".{found.group()}', source)
 
 
-def compile_postgres(source: str, schema: str | None) -> str:
-    """Turn our notation into psycopg's.
+def for_postgres(source: str, schema: str | None) -> str:
+    """Name the tables in their schema, and the clock.
 
     `:now` becomes a scalar subquery over `holdfast_now()`: an InitPlan, evaluated once, and
     usable as an index condition whatever the planner knows of the function.
     """
-
-    def parameter(found: re.Match[str]) -> str:
-        name = found.group(1)
-        return "(SELECT holdfast_now())" if name == "now" else f"%({name})s"
-
-    return qualify(_PARAMETER.sub(parameter, source.replace("%", "%%")), schema)
+    return qualify(_NOW.sub("(SELECT holdfast_now())", source), schema)
 
 
 def _source(folder_name: str, name: str, dialect: Dialect) -> str:

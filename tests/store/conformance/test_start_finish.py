@@ -59,21 +59,22 @@ def test_start_needs_each_tasks_own_token_too(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("lost", [(), (1,), (0, 1, 2)])
-def test_who_needs_to_know_little_is_told_the_same(lab: Lab, lost: tuple[int, ...]) -> None:
-    """An engine may look at the whole batch first; what it wrote on the way is written once."""
+def test_what_a_batch_lost_is_told_and_the_rest_written_once(
+    lab: Lab, lost: tuple[int, ...]
+) -> None:
     lab.send_many(3)
     tasks = lab.claim().tasks
     for place in lost:
         lab.cancel(tasks[place].id)
     answers = [Answer.LOST if place in lost else Answer.LANDED for place in range(3)]
-    begins = [claims.Begin(t.key, t.token, PID, PROCESS, t.attempt + 1) for t in tasks]
+    begins = [claims.Begin(t.key, t.token, PID, PROCESS) for t in tasks]
     begun = lab.run(claims.start(begins, hostname=HOST))
     assert [begun[task.key].answer for task in tasks] == answers
     assert [begun[task.key].attempt for task in tasks] == [
         None if place in lost else 1 for place in range(3)
     ]
     completions = [finish.Completion(task.key, task.token, "1", PID) for task in tasks]
-    done = lab.run(finish.complete(completions, terse=True))
+    done = lab.run(finish.complete(completions))
     assert [done[task.key].answer for task in tasks] == answers
     assert [len(lab.attempts(task.id)) for task in tasks] == [
         0 if place in lost else 1 for place in range(3)

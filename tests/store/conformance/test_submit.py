@@ -131,43 +131,46 @@ KINDS: list[dict[str, object]] = [
 ]
 
 
-@pytest.mark.parametrize("number", [1, len(KINDS)])
-def test_fresh_tasks_are_stored_like_all_others(lab: Lab, number: int) -> None:
-    """They may be written by another statement, which knows the same rules."""
-    for kinds in ([kind] for kind in KINDS) if number == 1 else [KINDS]:
-        plain, fresh = ([submission(**kind) for kind in kinds] for _ in range(2))
-        lab.submit(*plain)
-        answers = lab.run(submit(fresh, fresh=True))
-        assert [answer.id for answer in answers] == [sent.id for sent in fresh]
-        assert {answer.answer for answer in answers} == {SubmitAnswer.CREATED}
-        for one, other in zip(plain, fresh, strict=True):
-            assert replace(lab.task(one.id), id=other.id) == lab.task(other.id)
+def test_a_task_is_stored_alike_whatever_is_sent_with_it(lab: Lab) -> None:
+    """By itself, among others of its kind, or among others: three statements, the same rules."""
+    single = [submission(**kind) for kind in KINDS]
+    mixed = [submission(**kind) for kind in KINDS]
+    for one in single:
+        assert lab.run(submit([one])) == [(one.id, SubmitAnswer.CREATED)]
+    assert lab.run(submit(mixed)) == [(sent.id, SubmitAnswer.CREATED) for sent in mixed]
+    for kind, one, other in zip(KINDS, single, mixed, strict=True):
+        assert replace(lab.task(one.id), id=other.id) == lab.task(other.id)
+        several = [submission(**kind) for _ in range(3)]
+        assert lab.run(submit(several)) == [(sent.id, SubmitAnswer.CREATED) for sent in several]
+        for sent in several:
+            assert replace(lab.task(one.id), id=sent.id) == lab.task(sent.id)
 
 
 @pytest.mark.parametrize("number", [1, 3, 40])
-def test_fresh_tasks_that_were_there_all_the_same_are_not_doubled(lab: Lab, number: int) -> None:
+def test_tasks_that_were_there_already_are_not_doubled(lab: Lab, number: int) -> None:
     """The answer to the commit of some was lost, so they are sent again among others."""
     batch = [submission(args=f"[{n}]") for n in range(number)]
-    lab.run(submit(batch[::2], fresh=True))
-    answers = lab.run(submit(batch, fresh=True))
+    lab.run(submit(batch[::2]))
+    answers = lab.run(submit(batch))
     assert [answer.id for answer in answers] == [sent.id for sent in batch]
-    assert {answer.answer for answer in answers} <= {SubmitAnswer.CREATED, SubmitAnswer.EXISTING}
+    there = [SubmitAnswer.EXISTING, SubmitAnswer.CREATED]
+    assert [answer.answer for answer in answers] == [there[n % 2] for n in range(number)]
     assert sorted(task.id for task in lab.claim(50).tasks) == sorted(sent.id for sent in batch)
 
 
-def test_an_id_is_never_taken_for_fresh_with_another_payload(lab: Lab) -> None:
+def test_an_id_with_another_payload_does_not_touch_its_neighbours(lab: Lab) -> None:
     old = lab.send()
     batch = [submission(), submission(id=old, enqueue_sha="other")]
-    answers = lab.run(submit(batch, fresh=True))
+    answers = lab.run(submit(batch))
     assert answers[1].answer is SubmitAnswer.MISMATCH
-    assert answers[0].answer in {SubmitAnswer.CREATED, SubmitAnswer.EXISTING}
+    assert answers[0].answer is SubmitAnswer.CREATED
     assert lab.task(old).enqueue_sha != "other"
 
 
-def test_fresh_tasks_are_all_refused_or_none(lab: Lab) -> None:
+def test_a_batch_is_refused_as_a_whole(lab: Lab) -> None:
     batch = [submission(), submission(priority=0), submission()]
     with pytest.raises(StoreError):
-        lab.run(submit(batch, fresh=True))
+        lab.run(submit(batch))
     assert lab.claim().tasks == []
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.settings import StoreSettings, parse_url
-from holdfast.store.statement import compile_postgres
+from holdfast.store.statement import for_postgres
 
 TEXTS = {
     "put": """
@@ -35,7 +35,7 @@ TEXTS = {
 
 
 def text(name: str) -> str:
-    return compile_postgres(TEXTS[name], None)
+    return for_postgres(TEXTS[name], None)
 
 
 class MakeStore(Protocol):

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from holdfast.store.op import (
+    Alike,
     At,
     Changes,
     Channel,
@@ -48,9 +49,9 @@ def run(postgres_url: str) -> Run:
 
 
 def test_parameters_are_numbered_by_first_use() -> None:
-    text = "SELECT %(b)s, %(a)s, %(b)s, 5 %% 2 WHERE x LIKE '%%(a)s'"
+    text = "SELECT :b, :a, :b::int, 5 % 2 WHERE x LIKE ':a'"
     query = Binder(None, lambda name: text).bind(Statement("any", {"a": 1, "b": 2, "unused": 3}))
-    assert query.sql == b"SELECT $1, $2, $1, 5 % 2 WHERE x LIKE '%(a)s'"
+    assert query.sql == b"SELECT $1, $2, $1::int, 5 % 2 WHERE x LIKE ':a'"
     assert query.params == [2, 1]
 
 
@@ -69,7 +70,7 @@ def test_a_text_is_read_once() -> None:
 
 def test_a_missing_parameter_is_named() -> None:
     with pytest.raises(LookupError, match=r"'claim' lacks the parameter 'queue'"):
-        Binder(None, lambda name: "SELECT %(queue)s").bind(Statement("claim"))
+        Binder(None, lambda name: "SELECT :queue").bind(Statement("claim"))
 
 
 def test_batches(run: Run) -> None:
@@ -84,14 +85,14 @@ def test_batches(run: Run) -> None:
             "at": AT,
         },
     )
-    text = "SELECT %(ids)s, %(keys)s, %(names)s, %(numbers)s, %(none)s, %(at)s"
+    text = "SELECT :ids, :keys, :names, :numbers, :none, :at"
     assert run(text, statement) == [([ID, OTHER], [OTHER], ["a", None], [2**40], [], AT)]
 
 
 def test_a_table_is_one_array_per_column(run: Run) -> None:
     columns = {"id": Column.KEY, "body": Column.TEXT, "at": Column.TIME, "flag": Column.BOOL}
     rows = [(ID, "a", int(AT), True), (OTHER, None, None, False)]
-    text = "SELECT * FROM unnest(%(id)s, %(body)s, %(at)s, %(flag)s)"
+    text = "SELECT * FROM unnest(:id, :body, :at, :flag)"
     assert run(text, Statement("t", table=Table(columns, rows))) == rows
     assert run(text, Statement("t", table=Table(columns, []))) == []
 
@@ -107,8 +108,8 @@ def test_changes_are_looked_up_by_id(run: Run) -> None:
     text = """
         SELECT id, (change ->> 0)::uuid, change ->> 1, (change ->> 2)::bigint, change ->> 3,
                (change ->> 4)::bool, (change ->> 5)::timestamptz, (change ->> 6)::uuid
-        FROM unnest(%(changes_ids)s) AS id,
-             LATERAL (SELECT %(changes)s -> encode(uuid_send(id), 'hex')) AS c (change)
+        FROM unnest(:changes_ids) AS id,
+             LATERAL (SELECT :changes -> encode(uuid_send(id), 'hex')) AS c (change)
     """
     assert run(text, Statement("c", {"changes": changes})) == [
         (ID, TOKEN, result, 5, None, True, AT, OTHER),
@@ -119,7 +120,7 @@ def test_changes_are_looked_up_by_id(run: Run) -> None:
 def test_changes_may_name_their_fields(run: Run) -> None:
     changes = Changes([(ID, TOKEN, {"verb": "retry", "delay_us": 5, "error": 'a"\\u0000"'})])
     text = """
-        SELECT wish.* FROM jsonb_to_record(%(changes)s -> encode(uuid_send(%(id)s), 'hex'))
+        SELECT wish.* FROM jsonb_to_record(:changes -> encode(uuid_send(:id), 'hex'))
             AS wish (token uuid, verb text, delay_us bigint, error text)
     """
     statement = Statement("c", {"changes": changes, "id": ID})
@@ -127,7 +128,7 @@ def test_changes_may_name_their_fields(run: Run) -> None:
 
 
 def test_a_dict_is_jsonb() -> None:
-    query = Binder(None, lambda name: "SELECT %(o)s").bind(Statement("d", {"o": {"a": [1]}}))
+    query = Binder(None, lambda name: "SELECT :o").bind(Statement("d", {"o": {"a": [1]}}))
     [value] = query.params
     assert isinstance(value, Jsonb)
     assert value.data == b'\x01{"a":[1]}'
@@ -147,20 +148,20 @@ def test_an_integer_key_belongs_to_the_other_engine() -> None:
     ],
 )
 def test_a_hint_is_bound_for_the_schema(run: Run, schema: str | None, channel: str) -> None:
-    binder = Binder(schema, lambda name: "SELECT %(hint_channel)s, %(hint_payloads)s")
+    binder = Binder(schema, lambda name: "SELECT :hint_channel, :hint_payloads")
     statement = Statement("h", hint=Hint(Channel.READY, ["a", "b"]))
     name, _ = binder.bind(statement).params
     assert name.startswith(channel)
     assert name.endswith("holdfast_ready")
     assert len(name) <= 63
 
-    text = "SELECT %(hint_payloads)s"
+    text = "SELECT :hint_payloads"
     assert run(text, statement) == [(["a", "b"],)]
     assert run(text, Statement("h")) == [([],)]
 
 
 def test_payloads_that_are_not_due_stay_away() -> None:
-    binder = Binder(None, lambda name: "SELECT %(hint_payloads)s")
+    binder = Binder(None, lambda name: "SELECT :hint_payloads")
     statement = Statement("h", hint=Hint(Channel.READY, ["a", "b"]))
     [few] = binder.bind(statement, ["b"]).params
     [all_] = binder.bind(statement).params
@@ -168,41 +169,43 @@ def test_payloads_that_are_not_due_stay_away() -> None:
     assert b"a" in all_.data
 
 
-COLUMNS = {"id": Column.UUID, "body": Column.TEXT, "note": Column.TEXT}
-AS_ROWS = """
-    SELECT id, body, note
-    FROM unnest(%(id)s::uuid[], %(body)s::text[], %(note)s::text[]) AS row (id, body, note)
-"""
+COLUMNS = {"id": Column.UUID, "body": Column.TEXT, "note": Column.TEXT, "at": Column.TIME}
+TEXTS = {
+    "rows": """
+        SELECT id, body, note, at
+        FROM unnest(:id::uuid[], :body::text[], :note::text[], :at::timestamptz[])
+            AS row (id, body, note, at)
+    """,
+    "rows_alike": """
+        SELECT id, body, :note::text, :at::timestamptz
+        FROM unnest(:id::uuid[], :body::text[]) AS row (id, body)
+    """,
+}
+ALIKE = Alike("rows_alike", own=2)
 
 
 @pytest.mark.parametrize(
-    "rows",
+    ("rows", "name"),
     [
-        [],
-        [(ID, "one", None)],
-        [(ID, "one", None), (OTHER, "two", None)],
-        [(ID, None, "a"), (OTHER, None, None)],
-        [(ID, "same", "a"), (OTHER, "same", "b"), (TOKEN, "same", "a")],
-        [(ID, "same", "same"), (ID, "same", "same")],
+        ([], "rows"),
+        ([(ID, "one", None, None)], "rows_alike"),
+        ([(ID, "one", "a", int(AT)), (OTHER, "two", "a", int(AT))], "rows_alike"),
+        ([(ID, None, None, int(AT)), (ID, None, None, int(AT))], "rows_alike"),
+        ([(ID, "same", "a", int(AT)), (OTHER, "same", "b", int(AT))], "rows"),
+        ([(ID, "same", "a", None), (OTHER, "same", "a", int(AT))], "rows"),
     ],
 )
-def test_a_table_gives_its_rows(run: Run, rows: list[tuple[Any, ...]]) -> None:
-    """One row takes a way of its own, and so does a column that holds one value throughout."""
-    assert run(AS_ROWS, Statement("rows", table=Table(COLUMNS, rows))) == rows
-
-
-def test_one_row_needs_no_set_returning_function() -> None:
-    binder = Binder(None, lambda name: AS_ROWS)
-    one = binder.bind(Statement("rows", table=Table(COLUMNS, [(ID, "one", None)])))
-    two = binder.bind(Statement("rows", table=Table(COLUMNS, [(ID, "one", None)] * 2)))
-    assert b"unnest" not in one.sql
-    assert b"(SELECT $1::uuid, $2::text, $3::text)" in one.sql
-    assert one.params == [ID, "one", None]
-    # The first column says how many rows there are, even if they are all the same.
-    assert b"(SELECT varying.id, $1::text, $2::text FROM unnest($3::uuid[])" in two.sql
-    assert two.params[:2] == ["one", None]
-    kept = Binder(None, lambda name: "SELECT * FROM unnest(%(ids)s::uuid[])")
-    assert b"unnest" in kept.bind(Statement("ids", {"ids": Uuids([ID])})).sql
+def test_rows_that_are_alike_have_a_text_of_their_own(
+    postgres_url: str, rows: list[tuple[Any, ...]], name: str
+) -> None:
+    query = Binder(None, TEXTS.__getitem__).bind(
+        Statement("rows", table=Table(COLUMNS, rows, ALIKE))
+    )
+    assert query.name == name
+    with psycopg.connect(postgres_url) as connection:
+        cursor = NeutralCursor(connection)
+        cursor.execute(query.sql, query.params, binary=True)
+        assert cursor.rows() == rows
 
 
 EVERY_KIND = {
@@ -218,8 +221,8 @@ EVERY_KIND = {
 OF_EVERY_KIND = """
     SELECT id, key, body, small, large, flag, at, blob
     FROM unnest(
-        %(id)s::uuid[], %(key)s::uuid[], %(body)s::text[], %(small)s::int[], %(large)s::bigint[],
-        %(flag)s::bool[], %(at)s::timestamptz[], %(blob)s::bytea[]
+        :id::uuid[], :key::uuid[], :body::text[], :small::int[], :large::bigint[],
+        :flag::bool[], :at::timestamptz[], :blob::bytea[]
     ) AS row (id, key, body, small, large, flag, at, blob)
 """
 
@@ -232,35 +235,6 @@ OF_EVERY_KIND = """
         (None, None, None, None, None, None, None),
     ],
 )
-def test_a_value_that_is_the_same_throughout(run: Run, count: int, rest: tuple[Any, ...]) -> None:
+def test_a_column_of_every_kind(run: Run, count: int, rest: tuple[Any, ...]) -> None:
     rows = [(bytes([number] * 16), *rest) for number in range(count)]
     assert run(OF_EVERY_KIND, Statement("rows", table=Table(EVERY_KIND, rows))) == rows
-
-
-def test_columns_that_vary_keep_their_names_whatever_the_order(run: Run) -> None:
-    text = """
-        SELECT id, body, note
-        FROM unnest(%(note)s::text[], %(id)s::uuid[], %(body)s::text[]) AS row (note, id, body)
-    """
-    for rows in (
-        [(ID, "one", "a"), (OTHER, "two", "b")],
-        [(ID, "one", "a"), (OTHER, "one", "b")],
-        [(ID, "one", "a")],
-    ):
-        assert run(text, Statement("rows", table=Table(COLUMNS, rows))) == rows
-
-
-def test_a_statement_takes_so_many_shapes_and_no_more(run: Run) -> None:
-    """Each is one more for the server to prepare."""
-    columns = {"id": Column.UUID, **{f"c_{letter}": Column.TEXT for letter in "abcdefg"}}
-    arrays = ", ".join(f"%({name})s::{kind.value}[]" for name, kind in columns.items())
-    binder = Binder(None, lambda name: f"SELECT * FROM unnest({arrays})")
-    texts: set[bytes] = set()
-    for pattern in range(128):
-        second = [f"{pattern >> bit & 1}" for bit in range(7)]
-        rows = [(ID, *"0000000"), (OTHER, *second)]
-        query = binder.bind(Statement("rows", table=Table(columns, rows)))
-        texts.add(query.sql)
-    assert 2 < len(texts) <= 33
-    one = binder.bind(Statement("rows", table=Table(columns, [(ID, *"0000000")])))
-    assert b"unnest" not in one.sql

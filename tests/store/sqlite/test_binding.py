@@ -9,8 +9,20 @@ from uuid import UUID
 import pytest
 
 from holdfast.core.errors import StoreError
-from holdfast.store.op import At, Changes, Column, Ints, Keys, Row, Statement, Table, Texts, Uuids
-from holdfast.store.sqlite.binding import Binder, Call, dashed, prepare, value
+from holdfast.store.op import (
+    Alike,
+    At,
+    Changes,
+    Column,
+    Ints,
+    Keys,
+    Row,
+    Statement,
+    Table,
+    Texts,
+    Uuids,
+)
+from holdfast.store.sqlite.binding import Binder, Call, prepare, value
 
 ONE = UUID("0190163d-8694-739b-aea5-966c26f8ad91")
 TWO = UUID("0190163d-8694-739b-aea5-966c26f8ad92")
@@ -125,7 +137,7 @@ ROWS = [(ONE.bytes, "a", None), (TWO.bytes, "b", ONE.bytes)]
 def test_rows_in_the_order_of_the_columns() -> None:
     binder = Binder(lambda name: ["INSERT INTO t VALUES (:id, :name, :parent)"])
 
-    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)), row_by_row=True)
+    (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
 
     assert call.values is None
     assert list(call.rows) == [[str(ONE), "a", None], [str(TWO), "b", str(ONE)]]
@@ -135,9 +147,7 @@ def test_rows_in_the_order_of_the_columns() -> None:
 def test_rows_in_another_order_with_shared_values() -> None:
     binder = Binder(lambda name: ["INSERT INTO t VALUES (:now, :name, :queue, :id)"])
 
-    (call,) = binder.bind(
-        Statement("x", {"queue": "q"}, table=Table(COLUMNS, ROWS)), row_by_row=True
-    )
+    (call,) = binder.bind(Statement("x", {"queue": "q"}, table=Table(COLUMNS, ROWS)))
 
     # The columns first, in their own order: a row is bound almost as it is.
     assert call.sql == "INSERT INTO t VALUES (?3, ?2, ?4, ?1)"
@@ -170,55 +180,44 @@ def test_a_text_without_columns_runs_once() -> None:
     assert select.values == []
 
 
-INSERT = "INSERT INTO t (a, b) VALUES (:id, max(:name, ':name', :now)) ON CONFLICT DO NOTHING"
+TEXTS = {
+    "each": ["INSERT INTO t (a, b, c) VALUES (:id, :name, :parent)"],
+    "alike": ["INSERT INTO t (a, b, c) SELECT a, b, :parent FROM json_each(:rows) WHERE :now"],
+}
 
 
-def at_once(sql: str, rows: Sequence[Row]) -> Call | None:
-    (call,) = Binder(lambda name: [sql]).bind(Statement("x", table=Table(COLUMNS, rows)))
-    return call if call.whole else None
+def bound(rows: Sequence[Row], **options: bool) -> list[Call]:
+    table = Table(COLUMNS, rows, Alike("alike", own=2))
+    return Binder(TEXTS.__getitem__).bind(Statement("each", table=table), **options)
 
 
-def test_an_insert_takes_all_rows_at_once() -> None:
-    call = at_once(INSERT, ROWS)
-    assert call is not None
-    assert call.sql == (
-        "INSERT INTO t (a, b) SELECT c0, max(c1, ':name', ?3) FROM (SELECT "
-        "json_extract(value, '$[0]') AS c0, json_extract(value, '$[1]') AS c1 "
-        "FROM json_each(?4) LIMIT -1) WHERE true ON CONFLICT DO NOTHING"
-    )
-    assert call.at(7).values == [None, None, 7, f'[["{ONE}","a"],["{TWO}","b"]]']
+def test_rows_that_are_alike_are_written_at_once() -> None:
+    (call,) = bound([(ONE.bytes, "a", TWO.bytes), (TWO.bytes, "b", TWO.bytes)])
 
-
-def test_what_is_the_same_in_all_rows_is_told_once() -> None:
-    call = at_once(INSERT, [(ONE.bytes, "a", None), (TWO.bytes, "a", None)])
-    assert call is not None
-    assert call.sql == (
-        "INSERT INTO t (a, b) SELECT c0, max(?2, ':name', ?3) FROM (SELECT "
-        "json_extract(value, '$[0]') AS c0 FROM json_each(?4) LIMIT -1) WHERE true "
-        "ON CONFLICT DO NOTHING"
-    )
-    assert call.at(7).values == [None, "a", 7, f'[["{ONE}"],["{TWO}"]]']
-
-
-def test_an_insert_of_one_row_stays_as_it_is() -> None:
-    call = at_once(INSERT, ROWS[:1])
-    assert call is not None
-    assert call.sql == INSERT.replace(":id", "?1").replace("(:name", "(?2").replace(":now", "?3")
-    assert call.at(7).values == [dashed(ROWS[0][0]), ROWS[0][1], 7]
+    assert call.all_or_none
+    assert call.sql == "INSERT INTO t (a, b, c) SELECT a, b, ?1 FROM json_each(?2) WHERE ?3"
+    assert call.at(7).values == [str(TWO), f'[["{ONE}","a"],["{TWO}","b"]]', 7]
 
 
 @pytest.mark.parametrize(
-    "sql",
+    "rows",
     [
-        "INSERT INTO t (a) VALUES (:id) RETURNING a",
-        "INSERT INTO t (a) SELECT :id",
-        "UPDATE t SET a = :id",
-        "SELECT 1",
+        ROWS[:1],
+        ROWS,
+        [(ONE.bytes, "a\x00b", None), (TWO.bytes, "b", None)],
     ],
+    ids=["one", "not alike", "a NUL, which does not travel in JSON"],
 )
-def test_other_texts_run_for_each_row(sql: str) -> None:
-    assert at_once(sql, ROWS[:2]) is None
+def test_other_rows_are_written_one_by_one(rows: Sequence[Row]) -> None:
+    (call,) = bound(rows)
+
+    assert not call.all_or_none
+    assert [row[1] for row in call.rows] == [row[1] for row in rows]
 
 
-def test_a_nul_does_not_travel_in_json() -> None:
-    assert at_once(INSERT, [(ROWS[0][0], "a\x00b", *ROWS[0][2:]), ROWS[1]]) is None
+def test_rows_that_are_alike_can_be_written_one_by_one() -> None:
+    rows = [(ONE.bytes, "a", None), (TWO.bytes, "b", None)]
+
+    (call,) = bound(rows, row_by_row=True)
+
+    assert list(call.rows) == [[str(ONE), "a", None], [str(TWO), "b", None]]

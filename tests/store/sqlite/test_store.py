@@ -34,7 +34,7 @@ def any_store(request: pytest.FixtureRequest, make_store: MakeStore) -> SqliteSt
 
 Put = Callable[[str], Op[int]]
 either_way = pytest.mark.parametrize(
-    "put", [verbs.put, verbs.put_fresh], ids=["in a transaction", "by itself"]
+    "put", [verbs.put, verbs.put_some], ids=["in a transaction", "by itself"]
 )
 
 
@@ -80,14 +80,24 @@ def test_a_broken_constraint_is_told_apart(any_store: SqliteStore) -> None:
         any_store.run(verbs.put(""))
 
 
-def test_rows_that_are_a_transaction_by_themselves(any_store: SqliteStore) -> None:
-    assert any_store.run(verbs.put_fresh("a")) == 1
-    assert any_store.run(verbs.put_fresh("b", "c\x00", "d")) == 1
+def test_rows_that_are_alike(any_store: SqliteStore) -> None:
+    assert any_store.run(verbs.put_some("a")) == 1
+    # What a JSON does not carry is written row by row.
+    assert any_store.run(verbs.put_some("b", "c\x00", "d")) == 3
     with pytest.raises(ConstraintViolated):
-        any_store.run(verbs.put_fresh("e", "", "f"))
+        any_store.run(verbs.put_some("e", "", "f"))
     assert any_store.run(verbs.bodies()) == ["a", "b", "c\x00", "d"]
     # The time is stored about once a second, whoever writes.
     assert any_store.run(verbs.stored_clock()) is not None
+
+
+def test_of_rows_that_are_alike_those_that_meet_others_are_left_out(
+    any_store: SqliteStore,
+) -> None:
+    first, second, third = (bytes([number] * 16) for number in range(3))
+    assert any_store.run(verbs.put_some("a", "b", ids=[first, second])) == 2
+    assert any_store.run(verbs.put_some("c", "d", "e", ids=[second, third, third])) == 1
+    assert any_store.run(verbs.bodies()) == ["a", "b", "d"]
 
 
 def test_threads_share_a_store(any_store: SqliteStore) -> None:

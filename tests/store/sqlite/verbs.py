@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from holdfast.store.op import (
-    EVERY,
+    Alike,
     At,
     Channel,
     Column,
@@ -30,7 +31,14 @@ TEXTS: dict[str, list[str]] = {
     ],
     "put": ["INSERT INTO notes (body, at) VALUES (:body, :now) RETURNING seq"],
     "put_all": ["INSERT INTO notes (id, body, at) VALUES (:id, :body, :at) RETURNING seq"],
-    "put_fresh": ["INSERT INTO notes (body, at) VALUES (:body, :now) ON CONFLICT DO NOTHING"],
+    "put_some": [
+        "INSERT INTO notes (id, body, at) VALUES (:id, :body, :now) ON CONFLICT DO NOTHING"
+    ],
+    "put_alike": [
+        """INSERT INTO notes (id, body, at)
+        SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), :now
+        FROM json_each(:rows)"""
+    ],
     "put_twice": [
         "INSERT INTO notes (body, at) VALUES (:body, :now)",
         "INSERT INTO notes (body, at) VALUES (:body || '!', :now) RETURNING body",
@@ -65,11 +73,12 @@ def put_alone(body: str) -> Steps[int]:
 
 
 @alone
-def put_fresh(*bodies: str) -> Steps[int]:
-    """Write notes by a statement that is a transaction of its own; 1 if all were written."""
-    rows = [(body,) for body in bodies]
-    answer = yield Statement("put_fresh", table=Table({"body": Column.TEXT}, rows), fresh=True)
-    return int(answer is EVERY or len(answer) == len(bodies))
+def put_some(*bodies: str, ids: Sequence[bytes] = ()) -> Steps[int]:
+    """Write notes, several by one statement if that can be; how many were written."""
+    rows = [*zip(ids or [os.urandom(16) for _ in bodies], bodies, strict=True)]
+    columns = {"id": Column.UUID, "body": Column.TEXT}
+    answer = yield Statement("put_some", table=Table(columns, rows, Alike("put_alike", own=2)))
+    return len(answer)
 
 
 @writes

@@ -59,12 +59,12 @@ class Dispatch:
 
     def _begin(self) -> None:
         self._patience = Patience(self.access.config.send_timeout)
-        self._plain = self._group(fresh=True, leaders=1)
-        self._contended = self._group(fresh=False, leaders=CONTENDED_LEADERS)
+        self._plain = self._group(leaders=1)
+        self._contended = self._group(leaders=CONTENDED_LEADERS)
 
-    def _group(self, *, fresh: bool, leaders: int) -> GroupCommit[Submission, Submitted]:
+    def _group(self, *, leaders: int) -> GroupCommit[Submission, Submitted]:
         return GroupCommit(
-            partial(_commit, self.access.attempt, fresh),
+            partial(_commit, self.access.attempt),
             self.access.offload.submit,
             patience=self._patience,
             weight=_bytes,
@@ -256,11 +256,10 @@ def _bytes(submission: Submission) -> int:
 
 def _commit(
     attempt: Callable[[Callable[[], Op[list[Submitted]]]], list[Submitted]],
-    fresh: bool,
     submissions: Sequence[Submission],
 ) -> Sequence[Submitted | Exception]:
     """Submit the tasks of several senders in one transaction."""
-    answers = attempt(lambda: submit(submissions, fresh=fresh))
+    answers = attempt(lambda: submit(submissions))
     for answer in answers:
         if answer.answer is _AGAIN:
             return [

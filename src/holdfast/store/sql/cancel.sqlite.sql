@@ -16,4 +16,6 @@ SET status = CASE WHEN status = 'RUNNING' THEN status ELSE 'CANCELLED' END,
     updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids))
     AND status IN ('WAITING', 'SCHEDULED', 'PENDING', 'CLAIMED', 'RUNNING')
-RETURNING id, status, workflow_id;
+RETURNING
+    CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status,
+    CAST(workflow_id AS BLOB) AS workflow_id;

@@ -1,7 +1,8 @@
 -- complete: RUNNING → COMPLETED, with its attempt row. Fenced by each task's own token.
 -- Differs from SQLite: the batch is a jsonb map {id: [token, pid, result, peak memory, cpu time]}
 -- (a result is JSON text carried as a string, so it survives exactly), and the attempt rows are
--- written by the same statement (over one that is there already, which is none of ours). It never touches leases: that would deadlock with the reaper.
+-- written by the same statement (over one that is there already, which is none of ours). It never
+-- touches leases: that would deadlock with the reaper.
 WITH ended AS (
     UPDATE holdfast_tasks AS task
     SET status = 'COMPLETED',
@@ -41,6 +42,6 @@ WITH ended AS (
         peak_memory_kb = excluded.peak_memory_kb, cpu_time_us = excluded.cpu_time_us
 )
 SELECT
-    id AS key, id, attempt, workflow_id,
+    id AS key, attempt, CASE WHEN workflow_id IS NOT NULL THEN id END AS step_id,
     (SELECT count(pg_notify(:hint_channel, p)) FROM unnest(:hint_payloads::text[]) AS p)
 FROM ended;

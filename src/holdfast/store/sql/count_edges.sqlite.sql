@@ -27,4 +27,4 @@ WHERE id IN (SELECT value FROM json_each(:ids))
     AND ifnull(length(trace_context), 0) <= 10000000
     AND ifnull(run_at, 0) < 253402300800000000
     AND ifnull(good_for_us, 0) BETWEEN 0 AND 253402300800000000
-RETURNING id, status, deps_needed, deps_open;
+RETURNING CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status, deps_needed, deps_open;

@@ -8,4 +8,4 @@ DELETE FROM holdfast_task_dependencies WHERE parent_id IN (SELECT value FROM jso
 DELETE FROM holdfast_task_dependencies WHERE child_id IN (SELECT value FROM json_each(:ids));
 DELETE FROM holdfast_tasks
 WHERE seq IN (SELECT value FROM json_each(:keys)) AND finished_at IS NOT NULL
-RETURNING id;
+RETURNING CAST(id AS BLOB) AS id;

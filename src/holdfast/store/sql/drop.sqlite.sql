@@ -6,4 +6,6 @@ SET status = 'DROPPED', ready = 0, expire_at = NULL, finished_at = :now, failed_
     dead = CASE WHEN ifnull(json_extract(task_options, '$.dead_letter'), 1) THEN 1 END,
     updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids)) AND status = 'PENDING'
-RETURNING id, status, workflow_id, task_name, version;
+RETURNING
+    CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status,
+    CAST(workflow_id AS BLOB) AS workflow_id, CAST(task_name AS BLOB) AS task_name, version;

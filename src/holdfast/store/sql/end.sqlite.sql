@@ -75,5 +75,7 @@ FROM (
 ) AS final
 WHERE task.seq = final.key
 RETURNING
-    seq AS key, id, status, attempt, started_at, updated_at, worker_hostname,
-    worker_process_name, queue_name, workflow_id;
+    seq AS key, CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status, attempt, started_at,
+    updated_at, CAST(worker_hostname AS BLOB) AS worker_hostname,
+    CAST(worker_process_name AS BLOB) AS worker_process_name,
+    CAST(queue_name AS BLOB) AS queue_name, CAST(workflow_id AS BLOB) AS workflow_id;

@@ -29,4 +29,6 @@ WHERE seq IN (
         ORDER BY expire_at
         LIMIT :batch
     )
-RETURNING id, status, workflow_id;
+RETURNING
+    CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status,
+    CAST(workflow_id AS BLOB) AS workflow_id;

@@ -18,4 +18,4 @@ WHERE true
 ON CONFLICT (parent_id, child_id) DO UPDATE
 SET resolved = 0, satisfied = NULL
 WHERE edge.resolved
-RETURNING child_id;
+RETURNING CAST(child_id AS BLOB) AS child_id;

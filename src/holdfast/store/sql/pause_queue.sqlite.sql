@@ -4,5 +4,4 @@ VALUES (:queue_name, :now, :paused_by, :now)
 ON CONFLICT (queue_name) DO UPDATE
 SET paused_at = ifnull(holdfast_queues.paused_at, excluded.paused_at),
     paused_by = ifnull(holdfast_queues.paused_by, excluded.paused_by),
-    updated_at = excluded.updated_at
-RETURNING queue_name;
+    updated_at = excluded.updated_at;

@@ -21,4 +21,5 @@ WHERE seq IN (
         ORDER BY due_at
         LIMIT :batch
     )
-RETURNING id, queue_name, status;
+RETURNING
+    CAST(id AS BLOB) AS id, CAST(queue_name AS BLOB) AS queue_name, CAST(status AS BLOB) AS status;

@@ -3,4 +3,4 @@
 UPDATE holdfast_tasks
 SET status = 'PENDING', ready = 1, due_at = NULL, updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids)) AND status = 'SCHEDULED'
-RETURNING id, queue_name;
+RETURNING CAST(id AS BLOB) AS id, CAST(queue_name AS BLOB) AS queue_name;

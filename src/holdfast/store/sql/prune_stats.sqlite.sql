@@ -4,4 +4,4 @@ WHERE (minute, worker_id, queue_name, task_name) IN (
     SELECT minute, worker_id, queue_name, task_name FROM holdfast_stats
     WHERE minute < :before ORDER BY minute LIMIT :batch
 )
-RETURNING minute;
+RETURNING 1;

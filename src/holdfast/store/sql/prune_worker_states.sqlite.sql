@@ -4,4 +4,4 @@ WHERE (worker_id, snapshot_at) IN (
     SELECT worker_id, snapshot_at FROM holdfast_worker_states
     WHERE snapshot_at < :before LIMIT :batch
 )
-RETURNING worker_id;
+RETURNING 1;

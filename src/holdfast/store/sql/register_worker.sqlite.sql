@@ -8,4 +8,4 @@ VALUES (
 ON CONFLICT (worker_id) DO UPDATE
 SET seen_at = excluded.seen_at, queues = excluded.queues, known = excluded.known,
     settings = excluded.settings, lease_us = excluded.lease_us
-RETURNING command, started_at;
+RETURNING CAST(command AS BLOB) AS command, started_at;

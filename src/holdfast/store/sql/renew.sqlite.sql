@@ -3,4 +3,4 @@
 UPDATE holdfast_leases
 SET expires_at = :now + :lease_us
 WHERE token IN (SELECT value FROM json_each(:tokens))
-RETURNING token, 1 AS renewed;
+RETURNING CAST(token AS BLOB) AS token, 1 AS renewed;

@@ -13,4 +13,4 @@ WHERE edge.parent_id IN (SELECT value FROM json_each(:parents))
                     AND child.error_code IN (
                         'UPSTREAM_FAILED', 'UPSTREAM_CANCELLED', 'UPSTREAM_SUCCEEDED')))
     )
-RETURNING parent_id, child_id, satisfied;
+RETURNING CAST(parent_id AS BLOB) AS parent_id, CAST(child_id AS BLOB) AS child_id, satisfied;

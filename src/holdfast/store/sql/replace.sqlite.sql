@@ -9,4 +9,4 @@ SET args = :args, kwargs = :kwargs, task_options = :task_options, tags = :tags,
     expire_at = ifnull(:good_until, max(enqueued_at, :now) + :good_for_us),
     good_for_us = :good_for_us, updated_at = :now
 WHERE id = :id AND status IN ('PENDING', 'SCHEDULED') AND attempt = 0
-RETURNING id;
+RETURNING 1;

@@ -33,4 +33,5 @@ SET (status, ready, due_at, run_at, enqueued_at, good_until, expire_at, good_for
 WHERE id IN (SELECT value FROM json_each(:ids))
     AND status IN ('PENDING', 'SCHEDULED')
     AND (NOT :renew OR attempt = 0)
-RETURNING id, status, queue_name;
+RETURNING
+    CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status, CAST(queue_name AS BLOB) AS queue_name;

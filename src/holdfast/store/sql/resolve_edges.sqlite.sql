@@ -7,4 +7,4 @@ SET resolved = 1,
         OR (on_status = 'failure' AND parent_id IN (SELECT value FROM json_each(:failed)))
 WHERE parent_id IN (SELECT value FROM json_each(:parents)) AND NOT resolved
     AND on_status IN ('success', 'failure', 'always')
-RETURNING parent_id, child_id, satisfied;
+RETURNING CAST(parent_id AS BLOB) AS parent_id, CAST(child_id AS BLOB) AS child_id, satisfied;

@@ -28,4 +28,5 @@ SET status = CASE
     claimed_at = NULL, claimed_by_worker_id = NULL, updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids))
     AND status IN ('FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED')
-RETURNING id, status, queue_name;
+RETURNING
+    CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status, CAST(queue_name AS BLOB) AS queue_name;

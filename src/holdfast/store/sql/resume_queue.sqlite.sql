@@ -2,4 +2,4 @@
 UPDATE holdfast_queues
 SET paused_at = NULL, paused_by = NULL, updated_at = :now
 WHERE queue_name = :queue_name AND paused_at IS NOT NULL
-RETURNING queue_name;
+RETURNING 1;

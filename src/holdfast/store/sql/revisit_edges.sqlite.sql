@@ -6,4 +6,4 @@ SET resolved = 0
 WHERE child_id IN (SELECT value FROM json_each(:children))
     AND parent_id IN (SELECT value FROM json_each(:parents))
     AND resolved
-RETURNING parent_id, child_id, satisfied;
+RETURNING CAST(parent_id AS BLOB) AS parent_id, CAST(child_id AS BLOB) AS child_id, satisfied;

@@ -4,4 +4,6 @@ UPDATE holdfast_tasks
 SET status = 'CANCELLED', expire_at = NULL, finished_at = :now, result = :error,
     error_code = :error_code, failed_reason = :reason, unique_slot = NULL, updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids)) AND status = 'WAITING' AND deps_needed > deps_open
-RETURNING id, status, workflow_id;
+RETURNING
+    CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status,
+    CAST(workflow_id AS BLOB) AS workflow_id;

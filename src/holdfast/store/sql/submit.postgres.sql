@@ -1,7 +1,6 @@
--- submit: ∅ → PENDING, SCHEDULED or WAITING. One row per submission.
--- Differs from SQLite: rows come from unnest (COPY cannot say ON CONFLICT … RETURNING; columns
--- that hold one value throughout are no arrays, see `binding`), and the hint leaves with the
--- commit. A row that is not returned met its own id or a held unique slot.
+-- submit: ∅ → PENDING, SCHEDULED or WAITING. Of tasks of any kind; `submit_alike` for calls of one.
+-- Differs from SQLite: rows come from unnest (COPY cannot say ON CONFLICT … RETURNING), and the hint
+-- leaves with the commit. A row that is not returned met its own id or a held unique slot.
 INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
@@ -12,7 +11,7 @@ INSERT INTO holdfast_tasks (
 SELECT
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, now, now, run_at, deadline.at, good_for_us, deadline.at,
-    max_retries, unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
+    max_retries, unique_slot, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
     root_id, schedule_name, schedule_tick, trace_context,
     CASE WHEN waiting THEN 'WAITING' WHEN run_at > now THEN 'SCHEDULED' ELSE 'PENDING' END,
     NOT waiting AND (run_at > now) IS NOT TRUE,
@@ -30,14 +29,14 @@ FROM (
             :priority::int[], :args::text[], :kwargs::text[], :task_options::text[],
             :tags::text[], :enqueue_sha::text[], :sent_at::timestamptz[], :delay_us::bigint[],
             :asked_at::timestamptz[], :good_until::timestamptz[], :good_for_us::bigint[],
-            :max_retries::int[], :unique_key::text[], :unique_slot::text[],
+            :max_retries::int[], :unique_slot::text[],
             :workflow_id::uuid[], :deps_needed::int[], :deps_open::int[], :parent_id::uuid[],
             :root_id::uuid[], :schedule_name::text[], :schedule_tick::timestamptz[],
             :trace_context::text[]
         ) AS task (
             id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
             enqueue_sha, sent_at, delay_us, asked_at, good_until, good_for_us, max_retries,
-            unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id, root_id,
+            unique_slot, workflow_id, deps_needed, deps_open, parent_id, root_id,
             schedule_name, schedule_tick, trace_context
         ),
         -- OFFSET 0: one reading of the clock for all columns of all rows.

@@ -1,8 +1,8 @@
--- submit: ∅ → PENDING, SCHEDULED or WAITING. Run once per submission.
--- Differs from PostgreSQL: of several rows the engine makes one statement, with a SELECT from JSON
--- in place of VALUES; the JSON has the columns in which they differ.
--- A row that is not written met its own id or a held unique slot. (VALUES with the same sum five
--- times takes three quarters of the time of a SELECT from a subquery that names it once.)
+-- submit: ∅ → PENDING, SCHEDULED or WAITING. Run once per submission; `submit_alike` for many calls of
+-- one function.
+-- Differs from PostgreSQL in how rows are bound. A row that is not written met its own id or a held
+-- unique slot. (VALUES with the same sum five times takes three quarters of the time of a SELECT from
+-- a subquery that names it once.)
 INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
@@ -22,7 +22,7 @@ VALUES (
         WHEN :good_for_us IS NULL OR :deps_open > 0 OR :good_until IS NOT NULL THEN :good_until
         ELSE max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now) + :good_for_us
     END,
-    :max_retries, :unique_key, :unique_slot, :workflow_id,
+    :max_retries, :unique_slot, :unique_slot, :workflow_id,
     :deps_needed, :deps_open, :parent_id, :root_id, :schedule_name, :schedule_tick, :trace_context,
     CASE
         WHEN :deps_open > 0 THEN 'WAITING'

@@ -6,4 +6,4 @@ ON CONFLICT (name) DO UPDATE
 SET value = ifnull(walk.value, excluded.value), at = excluded.at
 WHERE walk.at > excluded.at
     OR walk.at < excluded.at - iif(walk.value IS NULL, :every_us, :stale_us)
-RETURNING value;
+RETURNING CAST(value AS BLOB) AS value;

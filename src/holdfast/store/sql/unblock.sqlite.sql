@@ -17,4 +17,5 @@ WHERE id IN (SELECT value FROM json_each(:ids))
         WHERE pause.parent_id = task.workflow_id AND pause.child_id = task.id
             AND NOT pause.resolved
     )
-RETURNING id, status, queue_name;
+RETURNING
+    CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status, CAST(queue_name AS BLOB) AS queue_name;

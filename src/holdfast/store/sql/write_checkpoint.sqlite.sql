@@ -6,4 +6,4 @@ FROM holdfast_tasks AS task
 WHERE task.seq = :key AND task.status = 'RUNNING' AND task.claim_token = :token
 ON CONFLICT (task_seq, name) DO UPDATE
 SET value = excluded.value, attempt = excluded.attempt, created_at = excluded.created_at
-RETURNING name;
+RETURNING 1;

@@ -14,16 +14,17 @@ reads the clock and never touches a connection.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 import msgspec
 
 from holdfast.core.errors import StoreError
+from holdfast.store import statement
 from holdfast.store.op import (
+    Alike,
     At,
     Changes,
     Column,
@@ -31,30 +32,15 @@ from holdfast.store.op import (
     Keys,
     Row,
     Statement,
+    Table,
     Texts,
     Uuids,
 )
 
 NOW = "now"
 _PLAIN = (tuple, list)
-RETURNING = re.compile(r"\bRETURNING\b", re.IGNORECASE)
-_VALUES = re.compile(
-    r"^INSERT\b.*\b(?P<values>VALUES\s*\((?P<row>.*)\))\s*(?:ON CONFLICT DO NOTHING\s*)?;?\s*$",
-    re.DOTALL,
-)
-_NUMBER = re.compile(r"\?(\d+)")
 _NUL = r"\u0000"
-_MOST_TEXTS = 32
 _MOST_JSON = 16 * 1024 * 1024
-
-_TOKEN = re.compile(
-    r"""'(?:[^']|'')*'          # a string
-      | "(?:[^"]|"")*"          # a quoted name
-      | --[^\n]*                # a comment
-      | /\*.*?\*/               # the other comment
-      | (?<![:\w]):([A-Za-z_]\w*)""",
-    re.VERBOSE | re.DOTALL,
-)
 
 
 def dashed(raw: bytes) -> str:
@@ -84,12 +70,14 @@ class Call(NamedTuple):
     sql: str
     values: list[Any] | None
     rows: Sequence[list[Any]] = ()
-    returns: bool = True
-    """Whether a text that runs for each row has rows to return."""
     now: int | None = None
     """Where among the values the time goes."""
-    whole: bool = False
-    """Whether it writes all rows of a table at once, and returns none of them."""
+    gives_bytes: bool = False
+    """Whether its texts come as bytes (see `foreign_text`)."""
+    returns: bool = True
+    """Whether a text that runs for each row has rows to return."""
+    all_or_none: bool = False
+    """Whether it writes all rows of a table, or fails."""
 
     def at(self, now: int) -> Self:
         """Put in the time of the transaction."""
@@ -110,26 +98,43 @@ class Binder:
         self._prepared: dict[str, tuple[Prepared, ...]] = {}
         self._layouts: dict[str, tuple[Mapping[str, Column], tuple[Layout | Prepared, ...]]] = {}
 
-    def bind(self, statement: Statement, *, row_by_row: bool = False) -> list[Call]:
+    def bind(self, asked: Statement, *, row_by_row: bool = False) -> list[Call]:
         """What to execute, in order; the rows of the last are the answer.
 
-        The rows of a table are written by a single call that is `whole`, if that can be.
+        The rows of a table that are alike are written by a single call, `all_or_none`.
         """
-        name, params, table = statement.name, statement.params, statement.table
+        name, params, table = asked.name, asked.params, asked.table
         if table is None:
-            prepared = self._prepared.get(name)
-            if prepared is None:
-                prepared = self._prepared[name] = tuple(map(prepare, self._texts(name)))
-            return [_call(one, params) for one in prepared]
-        layouts = self._lay_out(name, table.columns)
-        if len(layouts) == 1 and isinstance(layouts[0], Layout) and not row_by_row:
-            call = _whole(layouts[0], table.rows, params)
+            return [_call(one, params) for one in self._prepare(name)]
+        if table.alike is not None and len(table.rows) > 1 and not row_by_row:
+            call = self._bind_alike(table, table.alike)
             if call is not None:
                 return [call]
         return [
             _calls(one, table.rows, params) if isinstance(one, Layout) else _call(one, params)
-            for one in layouts
+            for one in self._lay_out(name, table.columns)
         ]
+
+    def _bind_alike(self, table: Table, alike: Alike) -> Call | None:
+        """None if the rows are not alike, or have something that JSON does not carry."""
+        common = table.common(alike)
+        if common is None:
+            return None
+        columns, own = [*table.columns], alike.own
+        uuids = [at for at in range(own) if table.columns[columns[at]] is Column.UUID]
+        rows = _json(_in_text([[*row[:own]] for row in table.rows], uuids))
+        if _NUL in rows or len(rows) > _MOST_JSON:
+            # NUL is what older versions of SQLite take for the end of a text from a JSON.
+            return None
+        (one,) = self._prepare(alike.statement)
+        params = {**dict(zip(columns[own:], common, strict=True)), "rows": rows}
+        return _call(one, params)._replace(all_or_none=True)
+
+    def _prepare(self, name: str) -> Sequence[Prepared]:
+        prepared = self._prepared.get(name)
+        if prepared is None:
+            prepared = self._prepared[name] = tuple(map(prepare, self._texts(name)))
+        return prepared
 
     def _lay_out(self, name: str, columns: Mapping[str, Column]) -> Sequence[Layout | Prepared]:
         # A statement has the same columns each time; computing this takes longer than a row.
@@ -148,28 +153,28 @@ class Prepared:
     names: tuple[str, ...]
     now: int | None
     """Which of them is the time."""
+    returns: bool
+    """Whether it is a change that returns rows."""
+    gives_bytes: bool
+    """Whether these have texts, which then come as bytes."""
 
 
 def prepare(sql: str, first: Iterable[str] = ()) -> Prepared:
-    """Number the parameters of a text, so that both libraries can bind plain tuples.
-
-    They are numbered in the order of their first use, but for those named in `first`.
-    """
-    numbers = {name: place for place, name in enumerate(first, 1)}
-
-    def number(found: re.Match[str]) -> str:
-        name = found.group(1)
-        if name is None:
-            return found.group()
-        return f"?{numbers.setdefault(name, len(numbers) + 1)}"
-
-    text = _TOKEN.sub(number, sql)
-    return Prepared(text, tuple(numbers), numbers[NOW] - 1 if NOW in numbers else None)
+    """Number the parameters of a text, those named in `first` before the others."""
+    text, names = statement.number(sql, "?", first)
+    _, returns, columns = text.rpartition("RETURNING")
+    return Prepared(
+        text,
+        names,
+        now=names.index(NOW) if NOW in names else None,
+        returns=bool(returns),
+        gives_bytes=bool(returns) and "AS BLOB)" in columns,
+    )
 
 
 def _call(prepared: Prepared, params: Mapping[str, Any]) -> Call:
     now = None if NOW in params else prepared.now
-    return Call(prepared.sql, bind(prepared, params), now=now)
+    return Call(prepared.sql, bind(prepared, params), now=now, gives_bytes=prepared.gives_bytes)
 
 
 def bind(prepared: Prepared, params: Mapping[str, Any]) -> list[Any]:
@@ -191,14 +196,11 @@ class Layout:
     same for all rows, and are numbered behind the columns.
     """
 
-    sql: str
-    returns: bool
     pick: Callable[[Row], Row] | None
     """Takes the columns that the text mentions out of a row; None where it is all of them."""
     uuids: tuple[int, ...]
     shared: Prepared
-    gathering: Gathering | None
-    """How it takes all rows at once; None if it is no plain INSERT, or a JSON cannot carry them."""
+    """The text, with the names of the parameters behind the columns."""
 
 
 def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | Prepared:
@@ -208,63 +210,11 @@ def lay_out(sql: str, columns: Mapping[str, Column]) -> Layout | Prepared:
     if not used:
         return plain
     prepared = prepare(sql, used)
-    names = prepared.names[len(used) :]
-    returns = RETURNING.search(sql) is not None
-    binary = any(columns[name] is Column.BYTES for name in used)
     return Layout(
-        sql=prepared.sql,
-        returns=returns,
         pick=None if len(used) == len(columns) else _picker([*map([*columns].index, used)]),
         uuids=tuple(place for place, name in enumerate(used) if columns[name] is Column.UUID),
-        shared=Prepared(prepared.sql, names, prepared.now),
-        gathering=None if returns or binary else Gathering.of(prepared.sql, len(prepared.names)),
+        shared=replace(prepared, names=prepared.names[len(used) :]),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Gathering:
-    """An INSERT of one row as one of many rows, whose values come in a JSON.
-
-    The JSON has only those columns in which the rows differ; it is the parameter behind the last.
-    """
-
-    before: str
-    row: str
-    after: str
-    width: int
-    """How many parameters the INSERT of one row has."""
-    texts: dict[tuple[int, ...], str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, sql: str, width: int) -> Self | None:
-        found = _VALUES.search(sql)
-        if found is None:
-            return None
-        return cls(sql[: found.start("values")], found["row"], sql[found.end("values") :], width)
-
-    def text(self, apart: tuple[int, ...]) -> str:
-        """The text for rows that differ in these columns."""
-        text = self.texts.get(apart)
-        if text is None:
-            if len(self.texts) >= _MOST_TEXTS:
-                self.texts.clear()
-            text = self.texts[apart] = self._write(apart)
-        return text
-
-    def _write(self, apart: tuple[int, ...]) -> str:
-        def value(number: re.Match[str]) -> str:
-            at = int(number[1]) - 1
-            return f"c{at}" if at in apart else number[0]
-
-        columns = ", ".join(
-            f"json_extract(value, '$[{place}]') AS c{at}" for place, at in enumerate(apart)
-        )
-        # The LIMIT has each value taken out of the JSON once, however often it is mentioned.
-        return (
-            f"{self.before}SELECT {_NUMBER.sub(value, self.row)} "
-            f"FROM (SELECT {columns} FROM json_each(?{self.width + 1}) LIMIT -1) "
-            f"WHERE true{self.after}"
-        )
 
 
 def _picker(places: list[int]) -> Callable[[Row], Row]:
@@ -277,42 +227,27 @@ _UNKNOWN: tuple[None, tuple[Layout | Prepared, ...]] = (None, ())
 
 
 def _calls(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> Call:
-    now = None if NOW in params else layout.shared.now
-    shared = bind(layout.shared, params)
-    bound = [[*values, *shared] for values in bind_rows(layout, rows)]
-    return Call(layout.sql, None, bound, layout.returns, now)
+    text, pick = layout.shared, layout.pick
+    shared = bind(text, params)
+    own = _in_text([[*(row if pick is None else pick(row))] for row in rows], layout.uuids)
+    return Call(
+        text.sql,
+        None,
+        [[*values, *shared] for values in own],
+        now=None if NOW in params else text.now,
+        gives_bytes=text.gives_bytes,
+        returns=text.returns,
+    )
 
 
-def bind_rows(layout: Layout, rows: Sequence[Row]) -> list[list[Any]]:
-    """The values of the columns that the text mentions, for each row of a table."""
-    uuids, pick = layout.uuids, layout.pick
-    found: list[list[Any]] = []
-    for row in rows:
-        values = [*(row if pick is None else pick(row))]
+def _in_text(rows: list[list[Any]], uuids: Sequence[int]) -> list[list[Any]]:
+    """The rows with the ids at these places as SQLite stores them."""
+    for values in rows:
         for place in uuids:
             raw = values[place]
             if raw is not None:
                 values[place] = dashed(raw)
-        found.append(values)
-    return found
-
-
-def _whole(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> Call | None:
-    """One execution for all rows, if the text can be run so."""
-    if layout.gathering is None or not rows:
-        return None
-    shared, bound = bind(layout.shared, params), bind_rows(layout, rows)
-    now = None if NOW in params else layout.shared.now
-    if len(bound) == 1:
-        return Call(layout.sql, [*bound[0], *shared], now=now, whole=True)
-    columns = [*zip(*bound, strict=True)]
-    apart = tuple(at for at, of in enumerate(columns) if of.count(of[0]) != len(of))
-    gathered = _json([*zip(*(columns[at] for at in apart), strict=True)])
-    if not apart or _NUL in gathered or len(gathered) > _MOST_JSON:
-        # NUL is what older versions of SQLite take for the end of a text from a JSON.
-        return None
-    values = [*(None if at in apart else of[0] for at, of in enumerate(columns)), *shared, gathered]
-    return Call(layout.gathering.text(apart), values, now=now, whole=True)
+    return rows
 
 
 def value(given: Any) -> Any:

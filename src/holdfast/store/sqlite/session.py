@@ -6,10 +6,12 @@ remembers whom to wake after the commit. Never begins or ends a transaction.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from holdfast.store.op import EVERY, Hint, Rows, Statement, Table
-from holdfast.store.sqlite.binding import RETURNING, Binder, Call
+from holdfast.store.op import Hint, Rows, Statement
+from holdfast.store.row_refused import RowRefused
+from holdfast.store.sqlite.binding import Binder, Call
+from holdfast.store.sqlite.drivers import foreign_text
 from holdfast.store.sqlite.drivers.driver import Connection
 
 
@@ -34,50 +36,29 @@ class Session:
         A text that writes the rows of a table and returns nothing is answered by the first
         column (the key) of those rows for which it wrote something.
         """
-        rows: Rows = ()
-        connection = self._connection
-        for call in calls:
-            call.at(self.now)
-        if statement.table is not None and calls[0].whole:
-            rows, calls = self._write_whole(statement, statement.table, calls[0]), ()
-        elif statement.expected is not None and self._is_as_expected(statement.expected, calls):
-            rows, calls = EVERY, ()
-        for call in calls:
-            if call.values is not None:
-                rows = connection.execute(call.sql, call.values)
-            elif call.returns or statement.table is None:
-                rows = connection.execute_many(call.sql, call.rows)
-            else:
-                # RETURNING costs a fifth of an insert, to learn what its absence tells too.
-                rows = _keys(statement.table.rows, connection.write_many(call.sql, call.rows))
         if statement.hint is not None:
             self.hints.append(statement.hint)
+        table = statement.table
+        if table is not None and calls[0].all_or_none:
+            (call,) = calls
+            try:
+                self._connection.execute(call.sql, call.at(self.now).values or ())
+                return [row[:1] for row in table.rows]
+            except RowRefused:
+                # Nothing was written; some row met another: each by itself, to learn which.
+                calls = self._binder.bind(statement, row_by_row=True)
+        rows: Rows = ()
+        for call in calls:
+            rows = self._execute(call.at(self.now), None if table is None else table.rows)
         return rows
 
-    def _write_whole(self, statement: Statement, table: Table, call: Call) -> Rows:
-        """Write all rows at once; if one met another, each by itself, to learn which."""
-        if len(table.rows) == 1:
-            self._connection.execute(call.sql, call.values or ())
-            return _keys(table.rows, ()) if self._connection.changes else ()
-        if self._is_as_expected(len(table.rows), [call]):
-            return _keys(table.rows, ())
-        (each,) = self._binder.bind(statement, row_by_row=True)
-        return _keys(table.rows, self._connection.write_many(each.sql, each.at(self.now).rows))
-
-    def _is_as_expected(self, expected: int, calls: Sequence[Call]) -> bool:
-        """Execute the calls without having their rows returned; undone if those are too few."""
-        connection = self._connection
-        connection.execute("SAVEPOINT holdfast_batch")
-        for call in calls:
-            connection.execute(RETURNING.split(call.sql)[0], call.values or ())
-        as_expected = connection.changes == expected
-        if not as_expected:
-            connection.execute("ROLLBACK TO holdfast_batch")
-        connection.execute("RELEASE holdfast_batch")
-        return as_expected
-
-
-def _keys(rows: Rows, idle: Collection[int]) -> Rows:
-    if not idle:
-        return [rows[0][:1]] if len(rows) == 1 else [row[:1] for row in rows]
-    return [row[:1] for place, row in enumerate(rows) if place not in idle]
+    def _execute(self, call: Call, given: Rows | None) -> Rows:
+        if call.values is None and given is not None and not call.returns:
+            # RETURNING costs a fifth of an insert, to learn what its absence tells, too.
+            idle = self._connection.write_many(call.sql, call.rows)
+            return [row[:1] for place, row in enumerate(given) if place not in idle]
+        if call.values is None:
+            rows = self._connection.execute_many(call.sql, call.rows)
+        else:
+            rows = self._connection.execute(call.sql, call.values)
+        return foreign_text.from_bytes(rows) if call.gives_bytes else rows

@@ -19,10 +19,10 @@ from typing import Any, TypeAlias, TypeVar
 from holdfast.core.errors import StoreError
 from holdfast.store import fork, statement
 from holdfast.store.migrate import SchemaConnection
-from holdfast.store.op import EVERY, Channel, Hint, Mode, Op, Rows, Statement, drive
+from holdfast.store.op import Channel, Hint, Mode, Op, Rows, Statement, drive
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file, doorbell, faults
-from holdfast.store.sqlite.binding import Binder, Call
+from holdfast.store.sqlite.binding import Binder
 from holdfast.store.sqlite.checkpoint import Checkpointer, WalCheckpoint
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.connections import Connections
@@ -104,9 +104,6 @@ class SqliteStore:
         def write(step: Statement | tuple[Statement, ...]) -> Any:
             asked = (step,) if isinstance(step, Statement) else step
             bound = [(statement, self._binder.bind(statement)) for statement in asked]
-            statement, calls = bound[0]
-            if statement.fresh and calls[0].whole:
-                return self._insert(statement, calls[0])
             answers, hints = self._write(
                 lambda session, _: (
                     [session.carry_out(statement, calls) for statement, calls in bound],
@@ -120,36 +117,6 @@ class SqliteStore:
             return self._read(lambda session, _: session.execute(statement))
 
         return drive(op, read, first=write)
-
-    def _insert(self, statement: Statement, call: Call) -> Rows:
-        """Execute a statement that is a transaction of its own.
-
-        BEGIN and COMMIT cost a tenth of a send; and each execution lets go of the interpreter's
-        lock, for which sending threads then stand in line.
-        """
-        assert statement.table is not None
-        self._turns.enter(self._settings.lock_timeout)
-        try:
-            written = self._until_free(lambda: self._try_to_insert(call))
-        finally:
-            self._turns.leave()
-        if self._connections.opener.must_not_checkpoint:
-            self._checkpointer.after_a_write()
-        if statement.hint is not None:
-            self._ring([statement.hint])
-        return EVERY if written == len(statement.table.rows) else ()
-
-    def _try_to_insert(self, call: Call) -> int:
-        connection = self._connections.take_writer()
-        try:
-            now = self.clock.begin(connection)
-            # Before: if this fails, nothing has been written.
-            self.clock.end(connection, now)
-            values = call.at(now).values
-            assert values is not None
-            return connection.write_alone(call.sql, values)
-        finally:
-            self._connections.give_writer(connection)
 
     def _ring(self, hints: Sequence[Hint]) -> None:
         for hint in hints:
@@ -259,17 +226,13 @@ class SqliteStore:
         return value
 
     def _begin(self) -> Connection:
-        """Begin a write transaction."""
-        return self._until_free(self._try_to_begin)
-
-    def _until_free(self, attempt: Callable[[], T]) -> T:
-        """Try until no outsider is writing; they are waited for without a connection."""
+        """Begin a write transaction; outsiders that write are waited for without a connection."""
         patience: BusyWait | None = None
         doubts = 0
         while True:
             was_free = patience is not None and self._connections.is_locked_by_nobody()
             try:
-                return attempt()
+                return self._try_to_begin()
             except faults.Busy:
                 pass
             # For as long as we wait, nobody else has the turn: not for a lock that nobody holds.

@@ -32,7 +32,6 @@ from holdfast.core.records import (
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import (
-    EVERY,
     At,
     Changes,
     Channel,
@@ -79,8 +78,6 @@ class Begin(Struct, frozen=True, gc=False):
     token: bytes
     pid: int
     process_name: str
-    attempt: int | None = None
-    """Which attempt it will be, if that is known. (Only who holds the claim can begin it.)"""
 
 
 class Hold(NamedTuple):
@@ -323,25 +320,18 @@ def start(begins: Sequence[Begin], *, hostname: str) -> Steps[dict[Key, Landing]
 
 def _start(begins: Sequence[Begin], hostname: str) -> Statement:
     changes = [(b.key, b.token, (b.pid, b.process_name)) for b in begins]
-    known = all(b.attempt is not None for b in begins)
-    return Statement(
-        "start",
-        {"changes": Changes(changes), "hostname": hostname},
-        expected=len(begins) if known else None,
-    )
+    return Statement("start", {"changes": Changes(changes), "hostname": hostname})
 
 
 def _started(begins: Sequence[Begin], found: Rows) -> dict[Key, Landing]:
-    if found is EVERY:
-        running = Landing(Answer.LANDED, TaskStatus.RUNNING)
-        return {begin.key: running._replace(attempt=begin.attempt) for begin in begins}
     answers = {begin.key: LOST for begin in begins}
     # Nearly all of them are at their first attempt.
     landings: dict[tuple[int, int], Landing] = {}
-    for key, *when in found:
-        landing = landings.get(moment := tuple(when))
+    for key, attempt, started_at in found:
+        landing = landings.get((attempt, started_at))
         if landing is None:
-            landing = landings[moment] = Landing(Answer.LANDED, TaskStatus.RUNNING, *when)
+            landing = Landing(Answer.LANDED, TaskStatus.RUNNING, attempt, started_at)
+            landings[attempt, started_at] = landing
         answers[key] = landing
     return answers
 

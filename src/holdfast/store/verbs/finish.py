@@ -22,7 +22,6 @@ from holdfast.core.records import BUSY, LOST, NO_USAGE, Answer, Landing, Usage
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import (
-    EVERY,
     Changes,
     Channel,
     Column,
@@ -43,7 +42,6 @@ from holdfast.store.verbs.dependents import EndedStep, ended_steps, resolve
 from holdfast.store.verbs.end_reasons import CANCELLED
 
 _DONE = Hint(Channel.DONE)
-_COMPLETED = Landing(Answer.LANDED, TaskStatus.COMPLETED)
 
 
 class Completion(Struct, frozen=True, gc=False):
@@ -69,25 +67,18 @@ class RunChange(NamedTuple):
 
 
 def complete(
-    completions: Sequence[Completion], *, skip_locked: bool = False, terse: bool = False
+    completions: Sequence[Completion], *, skip_locked: bool = False
 ) -> Op[dict[Key, Landing]]:
-    """RUNNING → COMPLETED. With `skip_locked`, a row that another transaction holds is BUSY.
-
-    A `terse` answer need not say which attempt it was.
-    """
+    """RUNNING → COMPLETED. With `skip_locked`, a row that another transaction holds is BUSY."""
     single = not skip_locked and not any(c.in_workflow for c in completions)
     return Op(
-        _complete(completions, skip_locked, terse),
+        _complete(completions, skip_locked),
         Mode.ALONE if single else Mode.WRITE,
         "complete",
     )
 
 
-def _complete(
-    completions: Sequence[Completion], skip_locked: bool, terse: bool
-) -> Steps[dict[Key, Landing]]:
-    # Of steps of a workflow it is asked which.
-    terse = terse and not any(c.in_workflow for c in completions)
+def _complete(completions: Sequence[Completion], skip_locked: bool) -> Steps[dict[Key, Landing]]:
     answers: dict[Key, Landing] = {c.key: LOST for c in completions}
     if skip_locked:
         free = yield from lockable([c.key for c in completions])
@@ -104,19 +95,19 @@ def _complete(
             )
         },
         hint=_DONE,
-        expected=len(completions) if terse else None,
     )
-    if ended is EVERY:
-        return answers | {c.key: _COMPLETED for c in completions}
     # Nearly all of them are at their first attempt.
     landings: dict[int, Landing] = {}
-    for key, _, attempt, *_ in ended:
+    steps: list[EndedStep] = []
+    for key, attempt, step_id, *_ in ended:
         landing = landings.get(attempt)
         if landing is None:
             landing = landings[attempt] = Landing(Answer.LANDED, TaskStatus.COMPLETED, attempt)
         answers[key] = landing
-    in_workflows = [row for row in ended if row[3] is not None]
-    yield from resolve([EndedStep(id, TaskStatus.COMPLETED) for id in rows.uuids(in_workflows, 1)])
+        if step_id is not None and rows.is_uuid(step_id):
+            steps.append(EndedStep(rows.uuid(step_id), TaskStatus.COMPLETED))
+    if steps:
+        yield from resolve(steps)
     return answers
 
 
@@ -180,7 +171,7 @@ def finish(
     something that waits for it is held; nothing about it is written.
     """
     if not changes and extras is NO_EXTRAS:
-        return complete(completions, skip_locked=skip_locked, terse=True)
+        return complete(completions, skip_locked=skip_locked)
     return Op(_finish(completions, changes, extras, skip_locked), Mode.WRITE, "finish")
 
 
@@ -206,7 +197,7 @@ def _finish(
     if logs:
         yield from evidence.append_logs(logs)
     if completions:
-        answers |= yield from _complete(completions, False, terse=True)
+        answers |= yield from _complete(completions, False)
     if changes:
         answers |= yield from end_steps(changes)
     if extras.tallies:

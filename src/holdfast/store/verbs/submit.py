@@ -13,7 +13,7 @@ from operator import itemgetter
 from holdfast.core.records import Submission, SubmitAnswer, Submitted
 from holdfast.store import rows
 from holdfast.store.op import (
-    EVERY,
+    Alike,
     At,
     Channel,
     Column,
@@ -29,27 +29,24 @@ from holdfast.store.op import (
 )
 from holdfast.store.verbs import dependents
 
-_NO_EDGES = (0, 0)
-
 COLUMNS = {
     "id": Column.UUID,
+    "args": Column.TEXT,
+    "kwargs": Column.TEXT,
+    "enqueue_sha": Column.TEXT,
+    "sent_at": Column.TIME,
+    "unique_slot": Column.TEXT,
     "task_name": Column.TEXT,
     "version": Column.INT,
     "queue_name": Column.TEXT,
     "priority": Column.INT,
-    "args": Column.TEXT,
-    "kwargs": Column.TEXT,
     "task_options": Column.TEXT,
     "tags": Column.TEXT,
-    "enqueue_sha": Column.TEXT,
-    "sent_at": Column.TIME,
     "delay_us": Column.BIGINT,
     "asked_at": Column.TIME,
     "good_until": Column.TIME,
     "good_for_us": Column.BIGINT,
     "max_retries": Column.INT,
-    "unique_key": Column.TEXT,
-    "unique_slot": Column.TEXT,
     "workflow_id": Column.UUID,
     "parent_id": Column.UUID,
     "root_id": Column.UUID,
@@ -59,36 +56,34 @@ COLUMNS = {
     "deps_needed": Column.INT,
     "deps_open": Column.INT,
 }
-
-_FIELDS = {"asked_at": "run_at", "unique_key": "unique_slot"}
+ALIKE = Alike("submit_alike", own=6)
+"""Calls of one function differ only in the first columns."""
+_NO_EDGES = (0, 0)
 # In one call into C: this runs for every row of a bulk send.
 _fields = itemgetter(
     *map(
         Submission._fields.index,
-        # The key outlives the slot: a resubmit takes the slot again.
-        [_FIELDS.get(name, name) for name in COLUMNS if not name.startswith("deps_")],
+        ["run_at" if name == "asked_at" else name for name in COLUMNS if name[:5] != "deps_"],
     )
 )
 
 
-def submit(submissions: Sequence[Submission], *, fresh: bool = False) -> Op[list[Submitted]]:
+def submit(submissions: Sequence[Submission]) -> Op[list[Submitted]]:
     """Create tasks; one answer per submission, in order.
 
     `AGAIN` asks the caller to submit that row once more: the task that held its unique
-    key ended between the insert and the look. Of submissions that are all `fresh` (their ids
-    were made for them, so only they themselves can have been there before) the answer may be
-    EXISTING where it should be CREATED.
+    key ended between the insert and the look.
     """
     # Only a submission that may have to write twice needs a transaction of its own.
     mode = Mode.ALONE
     for s in submissions:
         if s.depends_on or s.on_conflict != "return":
-            mode, fresh = Mode.WRITE, False
+            mode = Mode.WRITE
             break
-    return Op(_submit(submissions, fresh), mode, "submit")
+    return Op(_submit(submissions), mode, "submit")
 
 
-def _submit(submissions: Sequence[Submission], fresh: bool) -> Steps[list[Submitted]]:
+def _submit(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
     # Plain loops, here and above: most sends are of one task, and a comprehension is a call.
     queues: set[str] = set()
     table: list[Row] = []
@@ -100,11 +95,10 @@ def _submit(submissions: Sequence[Submission], fresh: bool) -> Steps[list[Submit
             depending.append(s)
     found = yield Statement(
         "submit",
-        table=Table(COLUMNS, table),
+        table=Table(COLUMNS, table, ALIKE),
         hint=Hint(Channel.READY, sorted(queues)),
-        fresh=fresh,
     )
-    all_created = found is EVERY or len(found) == len(submissions)
+    all_created = len(found) == len(submissions)
     created: set[bytes] = set()
     if not all_created:
         created = {rows.uuid(row[0]) for row in found}

@@ -26,6 +26,7 @@ from holdfast.store import rows
 from holdfast.store.group_commit import GroupCommit, Patience
 from holdfast.store.op import Hint, Mode, Op, Row, Rows, Statement, Steps, Table, at_once
 from holdfast.store.protocol import Store
+from holdfast.store.verbs import submit
 
 if TYPE_CHECKING:
     from holdfast.runtime.supervisor.relay.server import Asker
@@ -166,8 +167,6 @@ def _ids(send: _Send) -> list[bytes]:
 
 
 def _merged(batch: Sequence[_Send]) -> Statement:
-    if len(batch) == 1:
-        return batch[0].statement
     columns = batch[0].table.columns
     every: list[Row] = [row for send in batch for row in send.table.rows]
     slot, id = (list(columns).index(name) for name in ("unique_slot", "id"))
@@ -178,7 +177,7 @@ def _merged(batch: Sequence[_Send]) -> Statement:
     hint = None
     if hints:
         hint = Hint(hints[0].channel, sorted({queue for h in hints for queue in h.queues}))
-    return Statement("submit", batch[0].statement.params, Table(columns, every), hint)
+    return Statement("submit", table=Table(submit.COLUMNS, every, submit.ALIKE), hint=hint)
 
 
 def _just(statement: Statement) -> Steps[Any]:

@@ -86,7 +86,7 @@ class Assignment(Struct, eq=False):
     def begin(self) -> Begin:
         """What the store is told when it is to start."""
         task, child = self.task, self.child
-        return Begin(task.key, task.token, child.pid or 0, child.name, task.attempt + 1)
+        return Begin(task.key, task.token, child.pid or 0, child.name)
 
     def job(self) -> Job:
         """What the child is told."""

@@ -47,10 +47,6 @@ class ApswConnection(Connection):
     def script(self, sql: str) -> None:
         self.execute(sql)
 
-    def _execute_many(self, sql: str, rows: Iterable[Parameters]) -> list[Row]:
-        found: list[Row] = self._cursor.executemany(sql, rows).fetchall()
-        return found
-
     def _write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]:
         idle: set[int] = set()
         self._cursor.executemany(sql, self._watch(rows, idle))

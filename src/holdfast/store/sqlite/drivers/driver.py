@@ -22,7 +22,6 @@ from holdfast.core.errors import ConfigError, StoreError
 from holdfast.store.op import Row
 from holdfast.store.settings import SqliteDriver
 from holdfast.store.sqlite import faults
-from holdfast.store.sqlite.drivers import foreign_text
 
 Parameters: TypeAlias = Sequence[Any]
 Version: TypeAlias = tuple[int, int, int]
@@ -62,21 +61,12 @@ class Connection(ABC):
         return bool(self._raw.in_transaction)
 
     @property
-    def changes(self) -> int:
-        """How many rows the last statement has written, but for what triggers wrote."""
-        return self._changes()
-
-    @property
     def total_changes(self) -> int:
         """Rows written through this connection so far."""
         return self._total_changes()
 
     def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        returning = foreign_text.as_bytes(sql)
         try:
-            if returning is not None:
-                found = self._cursor.execute(returning, parameters).fetchall()
-                return foreign_text.from_bytes(found)
             rows: list[Row] = self._cursor.execute(sql, parameters).fetchall()
             return rows
         except UnicodeDecodeError:
@@ -102,13 +92,8 @@ class Connection(ABC):
 
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> list[Row]:
         """Run one statement for each row; whatever they return, in order."""
-        try:
-            return self._execute_many(sql, rows)
-        except self._error as error:
-            raise self._fault(error) from error
-
-    @abstractmethod
-    def _execute_many(self, sql: str, rows: Iterable[Parameters]) -> list[Row]: ...
+        # Not `executemany`: that of sqlite3 drops the rows of RETURNING.
+        return [found for row in rows for found in self.execute(sql, row)]
 
     def write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]:
         """Run one statement that returns nothing for each row; where it wrote nothing."""
@@ -122,17 +107,6 @@ class Connection(ABC):
 
     @abstractmethod
     def _write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]: ...
-
-    def write_alone(self, sql: str, parameters: Parameters) -> int:
-        """Run one statement as a transaction of its own; how many rows it has written.
-
-        `faults.Busy`, and nothing is written, if somebody else is writing.
-        """
-        try:
-            self._cursor.execute(sql, parameters)
-        except self._error as error:
-            raise self._fault(error, committing=True) from error
-        return self._changes()
 
     def begin_immediate(self) -> None:
         """Begin a transaction that may write; `faults.Busy` if somebody else is writing."""

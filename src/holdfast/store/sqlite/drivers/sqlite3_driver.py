@@ -7,10 +7,8 @@ one process on one file would cancel each other's locks.
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
-from functools import cache
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from holdfast.core.errors import ConfigError
@@ -24,8 +22,6 @@ from holdfast.store.sqlite.drivers.driver import (
     Parameters,
     result_code,
 )
-
-_RETURNING = re.compile(r"\bRETURNING\b", re.IGNORECASE)
 
 
 class Sqlite3Connection(Connection):
@@ -45,9 +41,6 @@ class Sqlite3Connection(Connection):
             total_changes=lambda: raw.total_changes,
         )
 
-    def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        return super().execute(known_here(sql), parameters)
-
     def _query_leniently(self, sql: str, parameters: Parameters) -> list[Row]:
         given, self._raw.text_factory = self._raw.text_factory, foreign_text.text
         try:
@@ -60,16 +53,6 @@ class Sqlite3Connection(Connection):
         # Not executescript(): that commits an open transaction first.
         for statement in split(sql):
             self.execute(statement)
-
-    def _execute_many(self, sql: str, rows: Iterable[Parameters]) -> list[Row]:
-        found: list[Row] = []
-        if not _RETURNING.search(sql):
-            self._cursor.executemany(sql, rows)
-            return found
-        # `executemany` would drop the rows of RETURNING.
-        for row in rows:
-            found += self._cursor.execute(sql, row).fetchall()
-        return found
 
     def _write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]:
         execute = self._cursor.execute
@@ -118,14 +101,6 @@ def _adopt(raw: sqlite3.Connection) -> Sqlite3Connection:
 
 _major, _minor, _patch = sqlite3.sqlite_version_info[:3]
 DRIVER = Driver(library="sqlite3", version=(_major, _minor, _patch), open=_open, adopt=_adopt)
-
-
-@cache
-def known_here(sql: str) -> str:
-    """A text in the functions of this version: octet_length() is younger than many."""
-    if sqlite3.sqlite_version_info >= (3, 43):
-        return sql
-    return sql.replace("octet_length(", "length(")
 
 
 def split(script: str) -> list[str]:
