@@ -121,8 +121,9 @@ def test_a_bad_row_fails_alone(app: Holdfast) -> None:
         if op.name != "submit":
             return None
         statement: Any = next(iter(op))
-        names = {row[5] for row in statement.table.rows}
-        return StoreError("the database refused this row") if '["bad"]' in names else None
+        args = list(statement.table.columns).index("args")
+        given = {row[args] for row in statement.table.rows}
+        return StoreError("the database refused this row") if '["bad"]' in given else None
 
     counter.fail = refuse
     answers = in_threads(32, lambda n: app.send("any", "bad" if n % 8 == 0 else n))
