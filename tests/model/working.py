@@ -50,7 +50,7 @@ class Working(Machine):
     @rule(queue=queue_names, wanted=st.integers(1, 4), known=known_names, lease=lease_seconds)
     def claim_for_a_child(self, queue: str, wanted: int, known: Sequence[str], lease: int) -> None:
         """Claim and start in one statement."""
-        self.take(queue, wanted, known, lease, claims.Child(HOST, PID, PROCESS))
+        self.take(queue, wanted, known, lease, claims.ChildIdentity(HOST, PID, PROCESS))
 
     def take(
         self,
@@ -58,7 +58,7 @@ class Working(Machine):
         wanted: int,
         known: Sequence[str],
         lease: int,
-        child: claims.Child | None = None,
+        child: claims.ChildIdentity | None = None,
     ) -> list[Claim]:
         token, worker = self.new_bytes(), f"worker-{self.made % 2}"
         lease_us = lease * SECOND

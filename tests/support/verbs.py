@@ -146,7 +146,7 @@ class Verbs(ABC):
         token: bytes | None = None,
         after: Position = HEAD,
         policies: Mapping[str, claims.Rules] | None = None,
-        child: claims.Child | None = None,
+        child: claims.ChildIdentity | None = None,
     ) -> Claimed:
         return self.run(
             claims.claim(

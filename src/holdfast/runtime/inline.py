@@ -26,7 +26,7 @@ from holdfast.core.records import Answer, ClaimedTask
 from holdfast.runtime.application import Application
 from holdfast.runtime.child import hooks
 from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.child.task_run import Plan, TaskRun
+from holdfast.runtime.child.task_run import TaskPlan, TaskRun
 from holdfast.runtime.supervisor.state.child_handle import job_of
 from holdfast.runtime.wire.messages import Note
 from holdfast.store.callers.home import Home
@@ -53,7 +53,7 @@ class Inline:
             (task.name, task.version, task.task_options) for task in application.tasks
         )
         self._plans = {
-            task.key: Plan(task, self.max_payload, hooks.hooks_for(application.hooks, task))
+            task.key: TaskPlan(task, self.max_payload, hooks.hooks_for(application.hooks, task))
             for task in application.tasks
         }
         self._running: ClaimedTask | None = None

@@ -164,7 +164,7 @@ def test_a_task_that_was_sent_by_name_gets_the_rules_of_its_definition(
     assert (stored.task_options, stored.max_retries) == rules
 
 
-CHILD = claims.Child(HOST, PID, PROCESS)
+CHILD = claims.ChildIdentity(HOST, PID, PROCESS)
 
 
 def sent(lab: Lab) -> list[bytes]:

@@ -26,7 +26,7 @@ from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, Steps, TaskMaker
 from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.stdio import StandardStreams, TaskOutput, current_sink
-from holdfast.runtime.child.task_run import Plan, TaskRun
+from holdfast.runtime.child.task_run import TaskPlan, TaskRun
 from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Fork, Job, RunReport, Tell, Told
 
 task_run.hide(__file__)
@@ -37,7 +37,7 @@ class _Coroutine(TaskRun):
 
     __slots__ = ("_child", "begun_ns", "lane", "output_sink", "task", "was_at", "why")
 
-    def __init__(self, child: Child, plan: Plan, job: Job, lane: int) -> None:
+    def __init__(self, child: Child, plan: TaskPlan, job: Job, lane: int) -> None:
         self._child = child
         self.lane = lane
         self.begun_ns = monotonic_ns()
@@ -143,7 +143,7 @@ class AsyncChild(Child):
             self._flush()
             self._leave_loop()
 
-    def _begin(self, job: Job, plan: Plan, lane: int) -> None:
+    def _begin(self, job: Job, plan: TaskPlan, lane: int) -> None:
         self._ended_lanes.discard(lane)
         run = self._running[job.slot] = _Coroutine(self, plan, job, lane)
         task = run.task = self._tasks.make(

@@ -34,7 +34,7 @@ from holdfast.runtime.child.notes import Notes
 from holdfast.runtime.child.process_state import identity
 from holdfast.runtime.child.remote_store import RemoteStore
 from holdfast.runtime.child.stdio import StandardStreams, hurry_c
-from holdfast.runtime.child.task_run import Plan, event_of
+from holdfast.runtime.child.task_run import TaskPlan, event_of
 from holdfast.runtime.wire.framing import Reader, frame, marker
 from holdfast.runtime.wire.messages import (
     EXIT_BROKEN,
@@ -182,7 +182,7 @@ class Child:
         """The slot that waits for other tasks, and for how many of them at a time."""
         limit = application.config.max_payload
         self._plans = {
-            task.key: Plan(task, limit, hooks.hooks_for(application.hooks, task))
+            task.key: TaskPlan(task, limit, hooks.hooks_for(application.hooks, task))
             for task in application.tasks
         }
         self.pending: dict[int, Job] = {}
@@ -274,7 +274,7 @@ class Child:
     def _complain(self, text: str) -> None:
         self.link.send(Said(0, text.encode("utf-8", "replace")[:_LONGEST]))
 
-    def plan(self, job: Job) -> Plan | None:
+    def plan(self, job: Job) -> TaskPlan | None:
         """How to run a job.
 
         The manifest named its task, but a child that was spawned has imported the application

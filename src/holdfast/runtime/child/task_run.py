@@ -46,7 +46,7 @@ UNKNOWN: Final = float("inf")
 
 
 @dataclass(slots=True, eq=False)
-class Plan:
+class TaskPlan:
     """All that running one task needs, prepared once for each child."""
 
     definition: TaskDefinition
@@ -71,7 +71,7 @@ class TaskRun:
 
     __slots__ = ("context", "exception", "job", "outcome", "plan", "value")
 
-    def __init__(self, plan: Plan, job: Job, context: TaskContext) -> None:
+    def __init__(self, plan: TaskPlan, job: Job, context: TaskContext) -> None:
         self.plan = plan
         self.job = job
         self.context = context

@@ -87,7 +87,7 @@ class Hold(NamedTuple):
     token: bytes
 
 
-class Child(NamedTuple):
+class ChildIdentity(NamedTuple):
     """A process that is to run what is claimed."""
 
     hostname: str
@@ -95,7 +95,7 @@ class Child(NamedTuple):
     process_name: str
 
 
-_NOBODY = Child("", 0, "")
+_NOBODY = ChildIdentity("", 0, "")
 
 
 def known_name(task_name: str, version: int) -> str:
@@ -114,7 +114,7 @@ def claim(
     lease_us: int,
     after: Position = HEAD,
     policies: Mapping[str, Rules] = _NO_POLICIES,
-    child: Child | None = None,
+    child: ChildIdentity | None = None,
     aside: Sequence[Key] = (),
     careful: bool = False,
 ) -> Steps[Claimed]:
@@ -148,7 +148,7 @@ class Request(NamedTuple):
     lease_us: int
     after: Position = HEAD
     policies: Mapping[str, Rules] = _NO_POLICIES
-    child: Child | None = None
+    child: ChildIdentity | None = None
     aside: Sequence[Key] = ()
     careful: bool = False
 

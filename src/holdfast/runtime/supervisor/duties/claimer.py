@@ -37,7 +37,7 @@ from holdfast.store.op import Key, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
 from holdfast.store.verbs import claims
-from holdfast.store.verbs.claims import Begin, Child, Hold, Request
+from holdfast.store.verbs.claims import Begin, ChildIdentity, Hold, Request
 
 log = logging.getLogger("holdfast.worker")
 
@@ -124,7 +124,7 @@ class Claimer:
             self._lease_us,
             plan.start,
             source.policies,
-            None if child is None else Child(self._hostname, child.pid or 0, child.name),
+            None if child is None else ChildIdentity(self._hostname, child.pid or 0, child.name),
             self._refused.keys if self._refused.has_any else (),
             source.is_careful,
         )
