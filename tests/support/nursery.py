@@ -255,9 +255,9 @@ class Kid:
             self._ear.listen(0.002)
             self._read_output()
 
-    def doom(self, order: Job, why: Why = "timeout") -> None:
+    def end(self, order: Job, why: Why = "timeout") -> None:
         """End a task the way the supervisor does in a process child."""
-        self.page.doom(order.slot, why)
+        self.page.ask_to_end(order.slot, why)
         os.kill(self.pid, signal.SIGTERM)
 
     def died(self, *, seconds: float = PATIENCE) -> wire.Died:

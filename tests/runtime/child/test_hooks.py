@@ -106,7 +106,7 @@ def test_code_that_was_ended(hooked: Nursery, why: Why, line: str | None) -> Non
     kid = hooked.fork("process")
     order = kid.begin("p.sleep")
     kid.until(lambda: b"before_start" in kid.output(order))
-    kid.doom(order, why)
+    kid.end(order, why)
     kid.outcomes(1)
     assert (line in kid.output(order).decode().splitlines()) is (line is not None)
     assert (b"after_finish" in kid.output(order)) is (why != "lost")

@@ -141,12 +141,12 @@ def test_signals_of_the_code_itself(kid: Kid) -> None:
 def test_a_death_is_told_with_what_had_begun(
     kid: Kid, how: str, code: int | None, number: int | None
 ) -> None:
-    first, doomed, third = job("add", 1), job("die", how), job("add", 2)
-    kid.say(wire.Run([first, doomed, third]))
+    first, second, third = job("add", 1), job("die", how), job("add", 2)
+    kid.say(wire.Run([first, second, third]))
     assert kid.outcomes(1)[first.slot].result == "3", "flushed before a task that may be long"
     died = kid.died()
     assert (died.exit_code, died.exit_signal, died.pid) == (code, number, kid.pid)
-    assert [begun.slot for begun in kid.page.begun()] == [doomed.slot]
+    assert [begun.slot for begun in kid.page.begun()] == [second.slot]
 
 
 def test_a_task_that_closes_every_descriptor_ends_its_child(kid: Kid) -> None:
@@ -286,7 +286,7 @@ def test_leave_finishes_what_runs_and_gives_back_the_rest(kid: Kid) -> None:
 # Ending code.
 
 
-def test_a_doomed_task_runs_its_finally_blocks(kid: Kid, tmp_path: Path) -> None:
+def test_a_task_that_is_ended_runs_its_finally_blocks(kid: Kid, tmp_path: Path) -> None:
     before, order, after = (
         job("add", 1),
         job("sleep_and_clean_up", str(tmp_path / "x")),
@@ -295,7 +295,7 @@ def test_a_doomed_task_runs_its_finally_blocks(kid: Kid, tmp_path: Path) -> None
     kid.say(wire.Run([before, order, after]))
     # Begun is not yet inside the block.
     kid.until((tmp_path / "x").exists)
-    kid.doom(order)
+    kid.end(order)
     found = kid.outcomes(2)
     assert found[before.slot].kind is Returned
     assert found[order.slot].kind is TimedOut
@@ -305,17 +305,17 @@ def test_a_doomed_task_runs_its_finally_blocks(kid: Kid, tmp_path: Path) -> None
     assert kid.page.begun() == []
 
 
-def test_a_doomed_task_may_still_return(kid: Kid, tmp_path: Path) -> None:
+def test_a_task_that_is_ended_may_still_return(kid: Kid, tmp_path: Path) -> None:
     order = kid.begin("refuse_to_end", str(tmp_path / "x"))
     kid.until((tmp_path / "x").exists)
-    kid.doom(order)
+    kid.end(order)
     assert kid.outcomes(1)[order.slot].result == '"survived"'
     assert kid.died().exit_code == EXIT_ENDED
 
 
 def test_a_signal_for_another_task_is_ignored(kid: Kid) -> None:
     order = kid.begin("wait_for_cancel")
-    kid.page.doom(order.slot - 1, "timeout")
+    kid.page.ask_to_end(order.slot - 1, "timeout")
     os.kill(kid.pid, signal.SIGTERM)
     os.kill(kid.pid, signal.SIGINT)
     os.kill(kid.pid, signal.SIGHUP)
@@ -329,7 +329,7 @@ def test_an_end_that_comes_before_the_code_is_not_lost(plain: Nursery) -> None:
         kid = plain.fork()
         order = job("sleep", 60)
         kid.say(wire.Run([order]))
-        kid.doom(order)
+        kid.end(order)
         assert kid.outcomes(1, seconds=10)[order.slot].kind is TimedOut
         assert kid.died().exit_code == EXIT_ENDED
 
@@ -337,13 +337,13 @@ def test_an_end_that_comes_before_the_code_is_not_lost(plain: Nursery) -> None:
 def test_a_task_cannot_keep_the_next_from_being_ended(kid: Kid) -> None:
     kid.do("take_sigterm")
     order = kid.begin("sleep", 60)
-    kid.doom(order)
+    kid.end(order)
     assert kid.outcomes(1)[order.slot].kind is TimedOut
 
 
 def test_a_task_that_blocks_signals_is_killed(kid: Kid) -> None:
     order = kid.begin("block_signals", 60)
-    kid.doom(order)
+    kid.end(order)
     os.killpg(kid.pid, signal.SIGKILL)
     assert kid.died().exit_signal == signal.SIGKILL
     assert [begun.slot for begun in kid.page.begun()] == [order.slot]
@@ -359,7 +359,7 @@ def test_the_stack_of_a_running_task(kid: Kid) -> None:
     assert text.lstrip().startswith('File "')
     assert "apps/plain.py" in text.splitlines()[0]
     assert _stack(kid, order.slot + 1) == ""
-    kid.doom(order)
+    kid.end(order)
 
 
 def _stack(kid: Kid, slot: int) -> str:

@@ -49,8 +49,8 @@ def test_both_sides_see_the_same(where: str, request: pytest.FixtureRequest) -> 
     child.block(7)
     assert supervisor.begun() == [Begun(7, 12345)]
     assert supervisor.loop() == (99, 7)
-    supervisor.doom(7, "timeout")
-    assert child.doomed() == (7, "timeout")
+    supervisor.ask_to_end(7, "timeout")
+    assert child.asked_to_end() == (7, "timeout")
     child.end(1)
     assert supervisor.begun() == []
     for page in (child, supervisor):
@@ -61,5 +61,5 @@ def test_a_file_that_is_cut_off_harms_only_who_cut_it(plain_file: int) -> None:
     supervisor = SharedPage(plain_file, 2, guarded=True)
     os.ftruncate(plain_file, 0)
     assert supervisor.begun() == []
-    supervisor.doom(3, "cancel")
+    supervisor.ask_to_end(3, "cancel")
     supervisor.close()

@@ -4,7 +4,7 @@ Owns the loop that short tasks spend their time in. Reports are kept back while 
 wait, and sent when none does, when `MOST_DELAY_NS` have passed, or before a task that may be
 long: a finished task does not wait for one that runs.
 
-SIGTERM means the task that the shared page calls doomed, if it is the one that runs; then `EndRun`
+SIGTERM means the task that the shared page names, if it is the one that runs; then `EndRun`
 is raised in its code, so that its `finally` blocks run, and this process makes room.
 
 And owns the reading of what a run cost (`Meter`), from the kernel's counters. Reading them takes
@@ -78,7 +78,7 @@ class ProcessChild(Child):
         """Whose code may be ended: not 0 exactly while it runs."""
         self._was_at: str | None = None
         """Where the code was that is being ended, if that is for a time limit."""
-        self._doomed: tuple[int, Why] = (0, "cancel")
+        self._signalled: tuple[int, Why] = (0, "cancel")
         """What the last SIGTERM was for, if that was not running: it may be about to."""
         self._marked = 0
         self._state: ProcessState
@@ -161,8 +161,8 @@ class ProcessChild(Child):
         slot = run.job.slot
         try:
             self._slot = slot
-            if self._doomed[0] == slot:
-                self._end_code(*self._doomed)
+            if self._signalled[0] == slot:
+                self._end_code(*self._signalled)
             inside.run(run.perform, self.call_hooks)
             self._slot = 0
         except EndRun as signalled:
@@ -187,13 +187,13 @@ class ProcessChild(Child):
         self.page.end(0)
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
-        doomed, why = self.page.doomed()
-        if doomed != self._slot:
-            self._doomed = doomed, why
-        elif doomed and doomed != self.ended_slot:
+        slot, why = self.page.asked_to_end()
+        if slot != self._slot:
+            self._signalled = slot, why
+        elif slot and slot != self.ended_slot:
             if why in stack_trace.TIME_LIMITS:
                 self._was_at = stack_trace.of_frame(frame)
-            self._end_code(doomed, why)
+            self._end_code(slot, why)
 
     def _end_code(self, slot: int, why: Why) -> None:
         self.ended_slot = slot

@@ -59,8 +59,8 @@ def _child(child: ChildHandle) -> Iterator[str]:
             how = f"waiting in the child for {now - run.given_at:.1f} s"
         else:
             how = "being started"
-        if run.doomed is not None:
-            how += f", being ended ({run.doomed}) for {now - run.doomed_at:.1f} s"
+        if run.told_to_end is not None:
+            how += f", being ended ({run.told_to_end}) for {now - run.told_to_end_at:.1f} s"
         yield f"    {run.task.task_name} {UUID(bytes=run.task.id)}, attempt {run.attempt}: {how}"
 
 

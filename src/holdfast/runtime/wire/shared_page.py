@@ -2,11 +2,11 @@
 
 Owns what must be known about a child even when it can no longer speak: which task it has
 begun, since when, and which one it is to end. A child writes its lanes, one for each task
-it runs at a time; the supervisor writes `doomed`. Every word has one writer and is written
+it runs at a time; the supervisor writes `to_end`. Every word has one writer and is written
 at once (`struct` with a byte order would write it byte by byte), so there is nothing to
 lock; who reads two words looks at the first again.
 
-    0    doomed    slot that the next SIGTERM is meant for (0: none)
+    0    to_end    slot that the next SIGTERM is meant for (0: none)
     1    why       number of the reason (index into `WHYS`)
     2    turned    when the child's event loop last came round (CLOCK_MONOTONIC ns; 0: no loop)
     3    blocker   slot whose code keeps that loop from coming round, if it is known
@@ -132,12 +132,12 @@ class SharedPage:
                     found.append(Begun(slot, at_ns))
         return found
 
-    def doom(self, slot: int, why: Why) -> None:
+    def ask_to_end(self, slot: int, why: Why) -> None:
         """Supervisor: the next SIGTERM is meant for this slot only."""
         self._words[1] = WHYS.index(why)
         self._words[0] = slot
 
-    def doomed(self) -> tuple[int, Why]:
+    def asked_to_end(self) -> tuple[int, Why]:
         """Child: which slot to end, and why; slot 0 is none."""
         return self._words[0], WHYS[self._words[1]]
 

@@ -44,17 +44,23 @@ def hands() -> Iterator[Hands]:
         yield Hands(undo)
 
 
-def given(hands: Hands, slot: int = 1, doomed: Why | None = None) -> Assignment:
+def given(hands: Hands, slot: int = 1, why: Why | None = None) -> Assignment:
     """A task that was handed to the child."""
     assignment = Assignment(
-        slot, claimed(slot, new_token()), POLICY, hands.child, 10, given_at=1.0, doomed=doomed
+        slot,
+        claimed(slot, new_token()),
+        POLICY,
+        hands.child,
+        10,
+        given_at=1.0,
+        told_to_end=why,
     )
     hands.child.take(assignment, alone=False)
     return assignment
 
 
 @pytest.mark.parametrize(
-    ("said", "doomed", "outcome"),
+    ("said", "why", "outcome"),
     [
         (Returned("1"), None, Returned("1")),
         (Returned("1"), "timeout", Returned("1")),
@@ -74,9 +80,9 @@ def given(hands: Hands, slot: int = 1, doomed: Why | None = None) -> Assignment:
     ],
 )
 def test_a_child_is_believed_but_not_about_why_it_was_told_to_end_a_task(
-    hands: Hands, said: Reported, doomed: Why | None, outcome: Outcome
+    hands: Hands, said: Reported, why: Why | None, outcome: Outcome
 ) -> None:
-    assignment = given(hands, doomed=doomed)
+    assignment = given(hands, why=why)
     assignment.stack, assignment.remark = "here", " remark"
     assert reported(said, assignment) == outcome
 

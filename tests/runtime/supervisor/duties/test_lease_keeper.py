@@ -31,7 +31,7 @@ def keep(lab: Lab, hands: Hands) -> list[Assignment]:
         # While the store is thought to be away, every tick renews.
         outage.noted(StoreUnavailable("away"))
         keeper.tick()
-    return [run for run in hands.ledger.assignments() if run.doomed is not None]
+    return [run for run in hands.ledger.assignments() if run.told_to_end is not None]
 
 
 @on_each_engine

@@ -330,7 +330,7 @@ class MessageLoop:
                     committed=report.committed,
                 )
             )
-            if run.doomed is not None and child.kind == "process":
+            if run.told_to_end is not None and child.kind == "process":
                 # It leaves after a task that it was told to end; nothing more is for it.
                 self._roster.let_go(child)
         self._ledger.ended(ended)

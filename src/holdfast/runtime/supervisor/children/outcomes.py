@@ -41,7 +41,7 @@ def reported(outcome: Reported, assignment: Assignment) -> Outcome:
     """What became of a task, as its child says; but why it was told to end, we know better."""
     if isinstance(outcome, Returned | SnoozeAsked):
         return outcome
-    why = assignment.doomed
+    why = assignment.told_to_end
     if isinstance(outcome, Failed | RetryAsked | AbortAsked):
         error = as_plain(outcome.error)
         # What code raises when it is told to end is that end, by another name.
@@ -74,7 +74,7 @@ class Death:
         given = [a for a in runs if a.given_at]
         said = {entry.slot for entry in child.page.begun()}
         # One that was seen to run and told to end would have left word of its end.
-        self._begun = {a.slot for a in given if a.slot in said or (a.begun_at and a.doomed)}
+        self._begun = {a.slot for a in given if a.slot in said or (a.begun_at and a.told_to_end)}
         stepping = child.page.stepping() if child.kind == "async" else 0
         self._culprit = stepping if stepping in self._begun else 0
         """Which of several coroutines it was, if it is known."""
@@ -87,12 +87,12 @@ class Death:
         child = self._child
         if assignment.slot not in self._begun:
             return NotBegun()
-        if self._culprit not in (0, assignment.slot) and assignment.doomed is None:
+        if self._culprit not in (0, assignment.slot) and assignment.told_to_end is None:
             return NEIGHBOUR
         if child.breach is not None:
             return Crashed(*self._exit, f"its process was killed: it {child.breach}")
-        if assignment.doomed is not None:
-            return ended(assignment.doomed, assignment)
+        if assignment.told_to_end is not None:
+            return ended(assignment.told_to_end, assignment)
         if child.killed:
             return NEIGHBOUR
         return Crashed(*self._exit)

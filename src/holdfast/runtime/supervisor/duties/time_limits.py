@@ -82,7 +82,7 @@ class TimeLimits:
             blocked_loop.excuse(child, begun, now)
         for assignment in list(child.hand.values()):
             ran = begun.get(assignment.slot)
-            if assignment.doomed is not None:
+            if assignment.told_to_end is not None:
                 self._insist(assignment, now)
             elif ran is not None:
                 why = _overdue(assignment, ran - assignment.excused, now)
@@ -103,7 +103,7 @@ class TimeLimits:
     def _insist(self, assignment: Assignment, now: float) -> None:
         """What was told to end and has not."""
         child = assignment.child
-        if assignment.killed or now - assignment.doomed_at < self._ledger.options.kill_grace:
+        if assignment.killed or now - assignment.told_to_end_at < self._ledger.options.kill_grace:
             return
         if assignment.slot not in _begun(child, now):
             return
@@ -145,7 +145,7 @@ def end_run(ledger: Ledger, assignment: Assignment, why: Why) -> None:
     elif child.pid is not None and child.state is not ChildState.DEAD:
         # One that has not begun is taken back; one that runs sees `cancel_requested` too.
         child.say(Cancel(assignment.slot, why))
-        child.page.doom(assignment.slot, why)
+        child.page.ask_to_end(assignment.slot, why)
         _signal(child.pid, signal.SIGTERM)
 
 

@@ -65,8 +65,9 @@ class Assignment(Struct, eq=False):
     given_at: float = 0.0
     started: bool = False
     """Whether its start is durable; before that nothing was handed over."""
-    doomed: Why | None = None
-    doomed_at: float = 0.0
+    told_to_end: Why | None = None
+    """Why its code has been told to end, if it has."""
+    told_to_end_at: float = 0.0
     killed: bool = False
     begun_at: float = 0.0
     """When its code began, from when we first saw that on: a child may write what it likes."""

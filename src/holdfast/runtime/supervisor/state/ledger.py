@@ -385,10 +385,10 @@ class Ledger:
     def tell_to_end(self, assignment: Assignment, why: Why) -> bool:
         """A run is to end; False if it has ended, or has been told before."""
         with self._lock:
-            if assignment.doomed is not None or assignment.slot not in self._assignments:
+            if assignment.told_to_end is not None or assignment.slot not in self._assignments:
                 return False
-            assignment.doomed = why
-            assignment.doomed_at = monotonic()
+            assignment.told_to_end = why
+            assignment.told_to_end_at = monotonic()
             return True
 
     def assignments(self) -> list[Assignment]:
