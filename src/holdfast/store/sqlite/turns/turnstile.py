@@ -45,9 +45,10 @@ if sys.platform == "win32":  # pragma: no cover - the worker is POSIX only; clie
         """Nothing: writers on Windows rely on retries."""
 else:
     from fcntl import LOCK_EX as _EXCLUSIVE
-    from fcntl import LOCK_NB as _AT_ONCE
+    from fcntl import LOCK_NB, flock
     from fcntl import LOCK_UN as _FREE
-    from fcntl import flock
+
+    _AT_ONCE = _EXCLUSIVE | LOCK_NB
 
 _IDLE_SECONDS = 5.0
 
@@ -233,9 +234,20 @@ class _FileLocks:
         self._error: OSError | None = None
 
     def take(self, deadline: float) -> bool:
-        """Take both locks; False when they could not be had in time."""
+        """Take both locks, at once if nobody is before us; False if not in time."""
         try:
-            return self._try() or self._wait(deadline - monotonic())
+            if not self._waiting:
+                try:
+                    flock(self._turn, _AT_ONCE)
+                    self._has_turn = True
+                    flock(self._lock, _AT_ONCE)
+                    self._has_turn = False
+                    flock(self._turn, _FREE)
+                    return True
+                except BlockingIOError:
+                    # If it was the second, we are next already; the wait goes on from there.
+                    pass
+            return self._wait(deadline - monotonic())
         except BaseException:
             # Interrupted: whatever was taken by then must not be kept. (A wait that is still
             # under way gives its locks back itself.)
@@ -244,21 +256,6 @@ class _FileLocks:
                 flock(self._turn, _FREE)
                 flock(self._lock, _FREE)
             raise
-
-    def _try(self) -> bool:
-        """Take both locks if nobody is before us."""
-        if self._waiting:
-            return False
-        try:
-            flock(self._turn, _EXCLUSIVE | _AT_ONCE)
-            self._has_turn = True
-            flock(self._lock, _EXCLUSIVE | _AT_ONCE)
-        except BlockingIOError:
-            # If it was the second, we are next in turn already; the wait goes on from there.
-            return False
-        self._has_turn = False
-        flock(self._turn, _FREE)
-        return True
 
     def _wait(self, timeout: float) -> bool:
         """Wait for both locks; False when it took too long."""
