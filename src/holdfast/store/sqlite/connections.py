@@ -28,7 +28,7 @@ from holdfast.store.sqlite.drivers.driver import Connection
 from holdfast.store.sqlite.one_library import handover
 from holdfast.store.sqlite.one_library.handover import FileUse
 from holdfast.store.sqlite.one_library.open_files import Identity, count_at, identity
-from holdfast.store.sqlite.opener import TO_READ, TO_WRITE, Opener
+from holdfast.store.sqlite.opener import TO_READ, TO_WRITE, ConnectionOpener
 
 _LOOK_SECONDS = 0.5
 _SURE_SECONDS = 0.005
@@ -56,7 +56,7 @@ class Connections:
         self._timeout = settings.lock_timeout
         self._path = path
         self._in_memory = path == faults.MEMORY
-        self.opener = Opener(settings, path)
+        self.opener = ConnectionOpener(settings, path)
         self._file: Identity | None = None
         """The file of the connections that may be used."""
         self._use: FileUse | None = None

@@ -26,7 +26,7 @@ TO_WRITE = "PRAGMA busy_timeout = 0"
 TO_READ = "PRAGMA query_only = 1"
 
 
-class Opener:
+class ConnectionOpener:
     """Opens connections for `owner`: to the file at `path`, which is resolved, or to memory."""
 
     def __init__(self, settings: StoreSettings, path: str) -> None:
