@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeAlias
 
 import pytest
 
 from holdfast.core.errors import StoreError, StoreUnavailable
+from holdfast.store.postgres.connection import Opener
 from holdfast.store.postgres.pool import Pool
-from holdfast.store.postgres.store import PostgresStore
-from tests.store.postgres.conftest import MakeStore
+from holdfast.store.settings import StoreSettings
 from tests.support.deadline import until
+
+Admin: TypeAlias = "Callable[[str], list[tuple[Any, ...]]]"
 
 PATIENCE = 0.2
 
@@ -23,23 +26,34 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 @pytest.fixture
-def pool(make_store: MakeStore) -> Pool:
-    """Of one connection; the other of two is the listener's."""
-    return make_store(max_connections=2)._pool
+def pool(settings: StoreSettings) -> Iterator[Pool]:
+    """Of one connection."""
+    pool = Pool(Opener(settings), 1, patience=30.0)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def sessions(admin: Admin) -> Callable[[], int]:
+    """How many connections of ours the server has."""
+    ours = "application_name = 'holdfast' AND datname = current_database()"
+    return lambda: len(admin(f"SELECT 1 FROM pg_stat_activity WHERE {ours}"))
 
 
 def in_line(pool: Pool, count: int) -> None:
     until(lambda: len(pool._waiting) == count)
 
 
-def test_the_line_is_served_in_order(pool: Pool, threads: ThreadPoolExecutor) -> None:
+def test_the_line_is_served_in_order(
+    pool: Pool, threads: ThreadPoolExecutor, sessions: Callable[[], int]
+) -> None:
     order: list[int] = []
 
     def ask(number: int) -> None:
         with pool.connection():
             order.append(number)
 
-    with pool.connection() as lent:
+    with pool.connection():
         asked: list[Future[None]] = []
         for number in range(5):
             asked.append(threads.submit(ask, number))
@@ -49,30 +63,34 @@ def test_the_line_is_served_in_order(pool: Pool, threads: ThreadPoolExecutor) ->
     for answer in asked:
         answer.result(5)
     assert order == [0, 1, 2, 3, 4, 5]
-    assert pool._all == {lent}
+    assert sessions() == 1
 
 
 def test_what_is_urgent_has_a_connection_of_its_own(
-    pool: Pool, threads: ThreadPoolExecutor
+    pool: Pool, threads: ThreadPoolExecutor, sessions: Callable[[], int]
 ) -> None:
     with pool.connection():
         waiting = threads.submit(lambda: pool.release(pool.acquire()))
         in_line(pool, 1)
         with pool.connection(urgent=True):
             # Theirs is not lent to others, now or when it comes back.
-            assert len(pool._all) == 2
-        assert len(pool._waiting) == 1
+            assert sessions() == 2
+        assert not waiting.done()
     waiting.result(5)
-    assert len(pool._all) == 2
+    assert sessions() == 2
 
 
-def test_a_wait_in_vain_leaves_the_line(make_store: MakeStore) -> None:
-    store = make_store(max_connections=2, statement_timeout=PATIENCE)
-    with store._pool.connection():
-        with pytest.raises(StoreUnavailable, match=r"all 1 connections .* raise max_connections"):
-            store._pool.acquire()
-        assert not store._pool._waiting
-    store.probe()
+def test_a_wait_in_vain_leaves_the_line(settings: StoreSettings) -> None:
+    pool = Pool(Opener(settings), 1, PATIENCE)
+    with (
+        pool.connection() as lent,
+        pytest.raises(StoreUnavailable, match=r"all 1 connections .* raise max_connections"),
+    ):
+        pool.acquire()
+    # Whoever comes next is not behind one who has gone.
+    with pool.connection() as again:
+        assert again is lent
+    pool.close()
 
 
 def test_the_next_in_line_opens_what_the_first_broke(
@@ -88,15 +106,15 @@ def test_the_next_in_line_opens_what_the_first_broke(
     pool.release(other)
 
 
-def test_closing_ends_every_wait(store: PostgresStore, threads: ThreadPoolExecutor) -> None:
-    pool = store._pool
-    lent = [pool.acquire() for _ in range(4)]
+def test_closing_ends_every_wait(
+    pool: Pool, threads: ThreadPoolExecutor, sessions: Callable[[], int]
+) -> None:
+    lent = pool.acquire()
     waiting = [threads.submit(pool.acquire) for _ in range(2)]
     in_line(pool, 2)
-    store.close()
+    pool.close()
     for answer in waiting:
         with pytest.raises(StoreError, match="closed"):
             answer.result(5)
-    for connection in lent:
-        pool.release(connection)
-    assert not pool._all
+    pool.release(lent)
+    until(lambda: sessions() == 0)
