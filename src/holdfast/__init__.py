@@ -97,31 +97,24 @@ __all__ = [
     "current_task",
 ]
 
-_ERRORS = "holdfast.core.errors"
 _HOMES = {
-    "Abort": "holdfast.core.signals",
-    "Attempt": "holdfast.client.info",
-    "ErrorCode": "holdfast.core.error_code",
-    "Holdfast": "holdfast.app",
-    "Retention": "holdfast.core.options.retention",
-    "Retry": "holdfast.core.options.retry",
-    "RetryLater": "holdfast.core.signals",
-    "Snooze": "holdfast.core.signals",
-    "TASK_TERMINAL_STATES": "holdfast.core.status",
-    "Task": "holdfast.client.task",
-    "TaskContext": "holdfast.runtime.child.context",
-    "TaskError": "holdfast.core.result",
-    "TaskEvent": "holdfast.core.hooks",
-    "TaskHandle": "holdfast.client.handle",
-    "TaskInfo": "holdfast.client.info",
-    "TaskResult": "holdfast.core.result",
-    "TaskStatus": "holdfast.core.status",
-    "Unique": "holdfast.core.options.unique",
-    "Why": "holdfast.client.explain",
-    "Worker": "holdfast.runtime.worker",
-    "WorkerEvent": "holdfast.core.hooks",
-    "current_task": "holdfast.runtime.child.context",
+    "holdfast.app": ("Holdfast",),
+    "holdfast.client.explain": ("Why",),
+    "holdfast.client.handle": ("TaskHandle",),
+    "holdfast.client.info": ("Attempt", "TaskInfo"),
+    "holdfast.client.task": ("Task",),
+    "holdfast.core.error_code": ("ErrorCode",),
+    "holdfast.core.hooks": ("TaskEvent", "WorkerEvent"),
+    "holdfast.core.options.retention": ("Retention",),
+    "holdfast.core.options.retry": ("Retry",),
+    "holdfast.core.options.unique": ("Unique",),
+    "holdfast.core.result": ("TaskError", "TaskResult"),
+    "holdfast.core.signals": ("Abort", "RetryLater", "Snooze"),
+    "holdfast.core.status": ("TASK_TERMINAL_STATES", "TaskStatus"),
+    "holdfast.runtime.child.context": ("TaskContext", "current_task"),
+    "holdfast.runtime.worker": ("Worker",),
 }
+"""Where the public names are; those of errors, which are most, in `holdfast.core.errors`."""
 
 
 def __getattr__(name: str) -> "Any":
@@ -129,7 +122,8 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(_HOMES.get(name, _ERRORS)), name)
+    homes = (module for module, names in _HOMES.items() if name in names)
+    value = getattr(import_module(next(homes, "holdfast.core.errors")), name)
     globals()[name] = value
     return value
 

@@ -45,7 +45,7 @@ CLOSE_PATIENCE: Final = 10.0
 MOST_JOINED: Final = 5
 """How often an operation is tried in the caller's transaction."""
 _log = logging.getLogger("holdfast")
-_living: WeakSet[Access] = WeakSet()
+_open_apps: WeakSet[Access] = WeakSet()
 
 
 class Again(Exception):
@@ -63,7 +63,7 @@ class Access:
         self.acquainted: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._beginnings: list[Callable[[], None]] = []
         self.in_each_process(self._begin)
-        _living.add(self)
+        _open_apps.add(self)
 
     def in_each_process(self, begin: Callable[[], None]) -> None:
         """Call `begin`, now and in every process that is forked from this one: it makes what
@@ -74,8 +74,8 @@ class Access:
     def _begin(self) -> None:
         self._opening = threading.Lock()
         # The lock itself where nobody waits: a condition takes it in Python.
-        self._door = threading.Lock()
-        self._gate = threading.Condition(self._door)
+        self._counting = threading.Lock()
+        self._all_left = threading.Condition(self._counting)
         self._inside = 0
         self.offload = Offload(self.config.store.max_connections)
         self.waiter = Waiter(self._open)
@@ -161,12 +161,12 @@ class Access:
     def close(self) -> None:
         """Let what is under way end, then close the store. Closing twice is no error."""
         deadline = time.monotonic() + CLOSE_PATIENCE
-        with self._gate:
+        with self._all_left:
             if self._closed:
                 return
             self._closed = True
             while self._inside and time.monotonic() < deadline:
-                self._gate.wait(deadline - time.monotonic())
+                self._all_left.wait(deadline - time.monotonic())
         self.offload.close()
         self.waiter.close()
         with self._opening:
@@ -179,17 +179,17 @@ class Access:
 
     def enter(self) -> None:
         """Begin something that closing the app waits for; refused once it is closed."""
-        with self._door:
+        with self._counting:
             if self._closed:
                 self.check_open()
             self._inside += 1
 
     def leave(self) -> None:
         """End it."""
-        with self._door:
+        with self._counting:
             self._inside -= 1
             if self._closed and not self._inside:
-                self._gate.notify_all()
+                self._all_left.notify_all()
 
     def _open(self) -> Store:
         store = self._store
@@ -286,12 +286,12 @@ def _check_undone(op: Op[Any], error: Again | StoreUnavailable) -> None:
 
 
 def _after_fork_in_child() -> None:
-    for access in list(_living):
+    for access in list(_open_apps):
         access._after_fork()
 
 
 def _at_exit() -> None:
-    for access in list(_living):
+    for access in list(_open_apps):
         access.close()
 
 

@@ -15,8 +15,7 @@ from typing import Final, TypeAlias, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from holdfast.client.access import Access
-from holdfast.client.info import TaskInfo
-from holdfast.client.listing import Listing
+from holdfast.client.info import Listing, TaskInfo
 from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
 from holdfast.client.worker_control import WorkerControl
 from holdfast.core.errors import ConfigError, UnreadableRow

@@ -6,13 +6,13 @@ anything: a `TaskInfo` is how the task stood when it was read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
-from holdfast.core.errors import PayloadError
+from holdfast.core.errors import PayloadError, UnreadableRow
 from holdfast.core.moment import from_us
 from holdfast.core.options.unique import key_of
 from holdfast.core.payload.codec import from_json
@@ -21,7 +21,17 @@ from holdfast.core.records import AttemptRecord, TaskRecord
 from holdfast.core.result import TaskError
 from holdfast.core.status import AttemptOutcome, TaskStatus, celery_state
 
-__all__ = ["Attempt", "Heartbeat", "Progress", "TaskInfo"]
+__all__ = ["Attempt", "Heartbeat", "Listing", "Progress", "TaskInfo"]
+
+T = TypeVar("T")
+
+
+class Listing(list[T]):
+    """A list of what could be read, with the rows beside it that could not."""
+
+    def __init__(self, found: Iterable[T], unreadable: Sequence[UnreadableRow]) -> None:
+        super().__init__(found)
+        self.unreadable = unreadable
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,29 +6,35 @@ program sent itself.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from holdfast.client import find as finding
 from holdfast.client import one_task
-from holdfast.client import stack as asking
 from holdfast.client.access import Access
 from holdfast.client.explain import Why, explain
 from holdfast.client.handle import TaskHandle
 from holdfast.client.info import Attempt, TaskInfo
+from holdfast.core.errors import IllegalTransition, WaitTimeout
 from holdfast.core.identity import sought
 from holdfast.core.status import TaskStatus
+from holdfast.store.op import Steps, reads
 from holdfast.store.verbs import inspect
 from holdfast.store.verbs.evidence import Printed, read_log
 from holdfast.store.verbs.inspect import Dependency
+from holdfast.store.verbs.stack_requests import ask_stack, take_stack
 
-__all__ = ["Dependency", "Printed", "TaskId", "TaskQuestions", "raw_id", "raw_ids"]
+__all__ = ["PATIENCE", "Dependency", "Printed", "TaskId", "TaskQuestions", "raw_id", "raw_ids"]
 
 TaskId: TypeAlias = "UUID | str | TaskHandle[object]"
 
-_FROM_THE_START = (0, -1)
+PATIENCE: Final = 3.0
+"""Seconds that a worker has to say where a task's code is; then the question is taken back."""
+_LOOK: Final = 0.05
+_FROM_THE_START: Final = (0, -1)
 
 
 class TaskQuestions:
@@ -135,13 +141,46 @@ class TaskQuestions:
         op = partial(read_log, raw_id(task_id), attempt=attempt, after=after)
         return await self._access.arun(op)
 
-    def stack(self, task_id: TaskId, *, timeout: float = asking.PATIENCE) -> str:
+    def stack(self, task_id: TaskId, *, timeout: float = PATIENCE) -> str:
         """Where the code of a running task is; `WaitTimeout` if its worker does not say."""
-        return asking.ask(self._access, raw_id(task_id), timeout)
+        raw = raw_id(task_id)
+        self._access.run(partial(_check_running, raw))
+        self._access.run(partial(ask_stack, raw))
+        deadline = time.monotonic() + timeout
+        while True:
+            is_over = time.monotonic() >= deadline
+            found = self._access.run(partial(take_stack, raw, give_up=is_over))
+            if found is not None:
+                return found
+            if is_over:
+                self._access.run(partial(_check_running, raw))
+                raise WaitTimeout(raw, timeout, TaskStatus.RUNNING)
+            time.sleep(_LOOK)
 
-    async def astack(self, task_id: TaskId, *, timeout: float = asking.PATIENCE) -> str:
+    async def astack(self, task_id: TaskId, *, timeout: float = PATIENCE) -> str:
         """Where the code of a running task is; `WaitTimeout` if its worker does not say."""
-        return await asking.aask(self._access, raw_id(task_id), timeout)
+        import asyncio
+
+        raw = raw_id(task_id)
+        await self._access.arun(partial(_check_running, raw))
+        await self._access.arun(partial(ask_stack, raw))
+        deadline = time.monotonic() + timeout
+        while True:
+            is_over = time.monotonic() >= deadline
+            found = await self._access.arun(partial(take_stack, raw, give_up=is_over))
+            if found is not None:
+                return found
+            if is_over:
+                await self._access.arun(partial(_check_running, raw))
+                raise WaitTimeout(raw, timeout, TaskStatus.RUNNING)
+            await asyncio.sleep(_LOOK)
+
+
+@reads
+def _check_running(task_id: bytes) -> Steps[None]:
+    status = yield from one_task.status(task_id)
+    if status is not TaskStatus.RUNNING:
+        raise IllegalTransition(task_id, "show the stack of", status)
 
 
 def raw_id(given: TaskId) -> bytes:

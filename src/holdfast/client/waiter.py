@@ -38,7 +38,7 @@ _log = logging.getLogger("holdfast.client")
 
 
 class Watch:
-    """The wish to hear how some tasks end. Each is reported once; close it when done."""
+    """Who wants to hear how some tasks end. Each is reported once; close it when done."""
 
     __slots__ = ("heard", "open_ids", "_waiter")
 
@@ -64,7 +64,7 @@ class Waiter:
         self._fresh: set[bytes] = set()
         self._thread: threading.Thread | None = None
         self._listener: Listener | None = None
-        self._nudge = threading.Event()
+        self._woken = threading.Event()
         self._closed = False
 
     def watch(self, ids: Collection[bytes], heard: Heard) -> Watch:
@@ -104,7 +104,7 @@ class Waiter:
         self._fail(StoreError("the app was closed while this was waiting for a task"))
 
     def _wake(self) -> None:
-        self._nudge.set()
+        self._woken.set()
         listener = self._listener
         if listener is not None:
             listener.wake()
@@ -116,7 +116,7 @@ class Waiter:
                     self._listen()
                 except StoreUnavailable as error:
                     _log.warning("waiting for tasks: %s; still trying", error)
-                    self._nudge.wait(_jittered(POLL))
+                    self._woken.wait(_jittered(POLL))
         except Exception as error:  # noqa: BLE001 - it belongs to those who wait
             self._fail(error)
         finally:
@@ -135,14 +135,14 @@ class Waiter:
             polls = 0
             poll_at = rested_at = 0.0
             while not self._closed:
-                self._nudge.clear()
+                self._woken.clear()
                 with self._lock:
                     fresh, self._fresh = self._fresh, set()
                     idle = not self._watches
                 if idle:
                     # A wake-up means that somebody has come; none means that nobody did.
                     listener.wait(LINGER)
-                    if not self._nudge.is_set():
+                    if not self._woken.is_set():
                         return
                     continue
                 began = time.monotonic()

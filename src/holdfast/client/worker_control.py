@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from holdfast.client.access import Access
-from holdfast.client.listing import Listing
+from holdfast.client.info import Listing
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.moment import from_us
 from holdfast.core.payload.codec import from_json

@@ -182,7 +182,7 @@ class GroupCommit(Generic[I, A]):
             if pending.leads:
                 self._leaders += 1
             else:
-                # Under the lock, so that no ring is lost.
+                # Under the lock, so that no wake-up is lost.
                 pending.sleeper = Sleeper()
                 pending.waits = True
                 self._waiting.append(pending)
@@ -233,7 +233,7 @@ class GroupCommit(Generic[I, A]):
         except RuntimeError:
             # The executor takes no more work, because the interpreter is about to end.
             with self._lock:
-                if self._wake_heir():
+                if self._wake_next_leader():
                     return
             self._lead()
 
@@ -355,18 +355,18 @@ class GroupCommit(Generic[I, A]):
             # Those that go alone need not wait for each other.
             more = min(sum(p.alone for p in back), self._most_leaders - self._leaders)
             self._leaders += more
-            heirs = sum(self._wake_heir() for _ in range(more))
-        for _ in range(more - heirs):
+            woken = sum(self._wake_next_leader() for _ in range(more))
+        for _ in range(more - woken):
             self._lead_elsewhere()
 
-    def _wake_heir(self) -> bool:
+    def _wake_next_leader(self) -> bool:
         """Let the next thread that waits lead, if one does. Under the lock."""
-        for heir in self._waiting:
-            if heir.sleeper is not None and not heir.given_up:
-                self._waiting.remove(heir)
-                heir.waits = False
-                heir.leads = True
-                heir.sleeper.ring()
+        for leader in self._waiting:
+            if leader.sleeper is not None and not leader.given_up:
+                self._waiting.remove(leader)
+                leader.waits = False
+                leader.leads = True
+                leader.sleeper.wake()
                 return True
         return False
 
@@ -387,7 +387,7 @@ class GroupCommit(Generic[I, A]):
             if not self._waiting:
                 self._leaders -= 1
                 return
-            if len(self._waiting) < CROWD and self._wake_heir():
+            if len(self._waiting) < CROWD and self._wake_next_leader():
                 return
         self._lead_elsewhere()
 

@@ -30,28 +30,29 @@ LONGEST_SLEEP: Final = 1.0
 class Sleeper:
     """A thread that is about to sleep, and is woken once."""
 
-    __slots__ = ("_bell", "is_up", "roused", "told")
+    __slots__ = ("_lock", "is_up", "roused", "told")
 
     def __init__(self) -> None:
         self.told = self.roused = self.is_up = False
         """What a `WakeChain` knows of it: it is to be woken, it was and has not woken the next,
         it is awake. Under the chain's lock."""
-        self._bell = Lock()
-        self._bell.acquire()
+        # Taken: who sleeps takes it once more, which succeeds when it is released.
+        self._lock = Lock()
+        self._lock.acquire()
 
     def sleep(self, is_over: Callable[[], bool]) -> None:
-        """Wait for the ring.
+        """Wait to be woken.
 
         Now and then it looks by itself: whoever should have woken it may have been interrupted.
         """
-        while not self._bell.acquire(timeout=LONGEST_SLEEP):
+        while not self._lock.acquire(timeout=LONGEST_SLEEP):
             if is_over():
                 return
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake it."""
         try:
-            self._bell.release()
+            self._lock.release()
         except RuntimeError:
             pass  # it has been woken already
 
@@ -98,6 +99,6 @@ class WakeChain:
             if not sleeper.is_up:
                 self._goes_on = sleeper.roused = True
                 self._woken_at = monotonic()
-                sleeper.ring()
+                sleeper.wake()
                 return
         self._all_awake.notify_all()

@@ -23,7 +23,7 @@ from holdfast.cli.selection import Selection, TaskFilters, filters, near_names, 
 from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, choose
-from holdfast.client.stack import PATIENCE
+from holdfast.client.task_questions import PATIENCE
 from holdfast.core.errors import IllegalTransition, PayloadError, WaitTimeout
 from holdfast.core.options.unique import Unique
 from holdfast.core.payload.codec import decode
