@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast import TaskHandle, TaskStatus
-from tests.support.deadline import until
+from holdfast.store.verbs import stats
+from tests.support.deadline import passed, until
 from tests.support.ledger import Line
 from tests.support.site import Site
 from tests.support.sites import MakeSite
@@ -113,13 +114,18 @@ def test_a_paused_queue(fresh_site: MakeSite) -> None:
     site.worker("-c", "2", "--lease", "5").ready()
     site.app.control.queues.pause("default", by="test")
     held = site.send("mark", "held")
+    sent = time.monotonic()
     assert "paused" in str(held.why())
+    passed(0.5)
     site.app.control.queues.resume("default")
     resumed = time.monotonic()
     assert held.wait(5) is TaskStatus.COMPLETED
     assert time.monotonic() - resumed < 1.0
     (line,) = site.ledger.lines("begun", "held")
     assert line.at > resumed - 0.5
+    (minute,) = until(lambda: site.run(lambda: stats.minutes(0)), what="it to be counted")
+    assert minute.completed == 1
+    assert minute.wait_us / 1_000_000 > resumed - sent - 0.2
 
 
 def test_a_pause_takes_effect_at_once_under_load(fresh_site: MakeSite) -> None:

@@ -9,10 +9,36 @@ from pathlib import Path
 import pytest
 
 from holdfast import Holdfast
+from holdfast.runtime.supervisor.duties.claimer import Claimer
+from holdfast.runtime.supervisor.duties.evidence_recorder import EvidenceRecorder
+from holdfast.runtime.supervisor.duties.finisher import Finisher
+from holdfast.runtime.supervisor.duties.hint_listener import HintListener
+from holdfast.runtime.supervisor.duties.janitor import Janitor
+from holdfast.runtime.supervisor.duties.lease_keeper import LeaseKeeper
+from holdfast.runtime.supervisor.duties.lock_watch import LockWatch
+from holdfast.runtime.supervisor.duties.maintenance import Maintenance
+from holdfast.runtime.supervisor.duties.reporter import Reporter
+from holdfast.runtime.supervisor.duties.request_poller import RequestPoller
+from holdfast.runtime.supervisor.duties.time_limits import TimeLimits
 from tests.support.deadline import until
 from tests.support.site import Engine, Site, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess
+
+DUTIES = (
+    Claimer,
+    EvidenceRecorder,
+    Finisher,
+    HintListener,
+    Janitor,
+    LeaseKeeper,
+    LockWatch,
+    Maintenance,
+    Reporter,
+    RequestPoller,
+    TimeLimits,
+)
+"""What every worker does."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +78,10 @@ def test_a_worker_says_what_it_is_doing(site: Site) -> None:
     assert "queues: default, other" in said
     assert f"process-1 (pid {line.pid}): ready, 1 of 1 running" in said
     assert f"resubmits {handle.id}, attempt 1: running for 0." in said
-    until(lambda: "holdfast-claimer: " in worker.said)
+    until(
+        lambda: all(f"holdfast-{duty.name}: " in worker.said for duty in DUTIES),
+        what="every duty to be among the threads",
+    )
     site.ledger.open_gate("a")
     assert handle.get(10) == 1
     assert only_attempt(handle).number == 1
