@@ -17,7 +17,7 @@ from bench.raw_postgres import RawPostgres
 from bench.raw_sqlite import RawSqlite
 from bench.rounds import compare
 from holdfast.core.records import HEAD, Claimed, Position
-from holdfast.store.verbs.claims import Begin, claim, start
+from holdfast.store.verbs.claims import Begin, Request, claim, start
 from holdfast.store.verbs.finish import Completion, complete
 
 BATCH = 100
@@ -28,13 +28,15 @@ def take(place: Place, wanted: int, after: Position = HEAD) -> Claimed:
     """One claim, as a worker makes it."""
     return place.store.run(
         claim(
-            token=token_bytes(16),
-            worker_id="bench",
-            queue=fill.QUEUE,
-            known=[fill.KNOWN],
-            wanted=wanted,
-            lease_us=LEASE_US,
-            after=after,
+            Request(
+                token=token_bytes(16),
+                worker_id="bench",
+                queue=fill.QUEUE,
+                known=[fill.KNOWN],
+                wanted=wanted,
+                lease_us=LEASE_US,
+                after=after,
+            )
         )
     )
 

@@ -186,7 +186,11 @@ def _task(**fields: str) -> Submission:
 def _run_through(server: Server, after_claim: Callable[[], None] = lambda: None) -> None:
     token = new_id()
     claimed = server.run(
-        claims.claim(token=token, worker_id="w", queue="q", known=["t@1"], wanted=1, lease_us=1)
+        claims.claim(
+            claims.Request(
+                token=token, worker_id="w", queue="q", known=["t@1"], wanted=1, lease_us=1
+            )
+        )
     )
     after_claim()
     (task,) = claimed.tasks

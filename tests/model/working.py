@@ -68,13 +68,15 @@ class Working(Machine):
         for side in self.sides:
             claimed = side.run(
                 claims.claim(
-                    token=token,
-                    worker_id=worker,
-                    queue=queue,
-                    known=known,
-                    wanted=wanted,
-                    lease_us=lease_us,
-                    child=child,
+                    claims.Request(
+                        token=token,
+                        worker_id=worker,
+                        queue=queue,
+                        known=known,
+                        wanted=wanted,
+                        lease_us=lease_us,
+                        child=child,
+                    )
                 )
             )
             assert [task.id for task in claimed.tasks] == expected, side.name

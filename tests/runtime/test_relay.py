@@ -210,7 +210,9 @@ def test_reads_and_writes_of_every_mode(lab: Lab, child: Child) -> None:
     assert len(run(inspect.list_tasks(TaskFilter(), limit=3)).tasks) == 3
     token = new_token()
     claim = claims.claim(
-        token=token, worker_id="w", queue=QUEUE, known=[KNOWN], wanted=2, lease_us=LEASE_US
+        claims.Request(
+            token=token, worker_id="w", queue=QUEUE, known=[KNOWN], wanted=2, lease_us=LEASE_US
+        )
     )
     taken = lab.store.run(claim).tasks
     assert [task.id for task in taken] == [sent[0].id, sent[1].id]

@@ -150,15 +150,17 @@ class Verbs(ABC):
     ) -> Claimed:
         return self.run(
             claims.claim(
-                token=token or new_token(),
-                worker_id=worker,
-                queue=queue,
-                known=known,
-                wanted=wanted,
-                lease_us=lease_us,
-                after=after,
-                policies=policies or {},
-                child=child,
+                claims.Request(
+                    token=token or new_token(),
+                    worker_id=worker,
+                    queue=queue,
+                    known=known,
+                    wanted=wanted,
+                    lease_us=lease_us,
+                    after=after,
+                    policies=policies or {},
+                    child=child,
+                )
             )
         )
 

@@ -142,13 +142,15 @@ class Inline:
     def _claim(self, queue: str) -> Sequence[ClaimedTask]:
         claimed = self.store.run(
             claims.claim(
-                token=os.urandom(16),
-                worker_id=self._worker_id,
-                queue=queue,
-                known=self._known,
-                wanted=_BATCH,
-                lease_us=_LEASE_US,
-                policies=self._policies,
+                claims.Request(
+                    token=os.urandom(16),
+                    worker_id=self._worker_id,
+                    queue=queue,
+                    known=self._known,
+                    wanted=_BATCH,
+                    lease_us=_LEASE_US,
+                    policies=self._policies,
+                )
             )
         )
         return claimed.tasks

@@ -58,12 +58,14 @@ class Worker:
     def take(self, queue: str, name: str) -> ClaimedTask:
         (task,) = self.store.run(
             claims.claim(
-                token=new_id(),
-                worker_id="w",
-                queue=queue,
-                known=[f"{name}@1"],
-                wanted=1,
-                lease_us=60_000_000,
+                claims.Request(
+                    token=new_id(),
+                    worker_id="w",
+                    queue=queue,
+                    known=[f"{name}@1"],
+                    wanted=1,
+                    lease_us=60_000_000,
+                )
             )
         ).tasks
         self.store.run(claims.start([claims.Begin(task.key, task.token, 1, "c")], hostname="h"))

@@ -78,7 +78,15 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
     }
     operations: list[Op[Any]] = [
         claims.claim(
-            token=TOKEN, worker_id="w", queue=QUEUE, known=KNOWN, wanted=100, lease_us=1, after=HEAD
+            claims.Request(
+                token=TOKEN,
+                worker_id="w",
+                queue=QUEUE,
+                known=KNOWN,
+                wanted=100,
+                lease_us=1,
+                after=HEAD,
+            )
         ),
         claims.horizon(QUEUE),
         claims.ready_queues([QUEUE, "other"]),

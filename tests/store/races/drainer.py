@@ -27,12 +27,14 @@ def main(url: str, schema: str) -> None:
         token = new_token()
         claimed = store.run(
             claims.claim(
-                token=token,
-                worker_id=token.hex(),
-                queue=QUEUE,
-                known=[KNOWN],
-                wanted=BATCH,
-                lease_us=LEASE_US,
+                claims.Request(
+                    token=token,
+                    worker_id=token.hex(),
+                    queue=QUEUE,
+                    known=[KNOWN],
+                    wanted=BATCH,
+                    lease_us=LEASE_US,
+                )
             )
         )
         if not claimed.tasks:

@@ -10,9 +10,9 @@ caller then asks `release_token`, which gives back whatever the claim had taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -38,8 +38,6 @@ from holdfast.store.op import (
     Hint,
     Key,
     Keys,
-    Mode,
-    Op,
     Rows,
     Statement,
     Steps,
@@ -103,42 +101,8 @@ def known_name(task_name: str, version: int) -> str:
     return f"{task_name}@{version}"
 
 
-@alone
-def claim(
-    *,
-    token: bytes,
-    worker_id: str,
-    queue: str,
-    known: Iterable[str],
-    wanted: int,
-    lease_us: int,
-    after: Position = HEAD,
-    policies: Mapping[str, Rules] = _NO_POLICIES,
-    child: ChildIdentity | None = None,
-    aside: Sequence[Key] = (),
-    careful: bool = False,
-) -> Steps[Claimed]:
-    """Take up to `wanted` tasks of one queue, in its order, from `after` on.
-
-    At most 1,000 entries are examined; `horizon` tells where to go on when that was not
-    enough to find tasks this worker knows. A task that was sent by name gets the rules that
-    `policies` has for it.
-
-    What is claimed for a `child` is started, too: its code may have run from here on. (Each
-    task's `attempt` is what it was before, as with any claim.)
-
-    Rows that cannot be read are claimed as well, and named: the caller ends them (`refuse`).
-    Those in `aside`, which cannot even be written, are passed over; by a `careful` claim, all that
-    break the constraints of the table.
-    """
-    request = Request(
-        token, worker_id, queue, known, wanted, lease_us, after, policies, child, aside, careful
-    )
-    return _claimed(request, (yield _claim(request)))
-
-
 class Request(NamedTuple):
-    """One claim to be made."""
+    """One claim to be made: up to `wanted` tasks of one queue, in its order, from `after` on."""
 
     token: bytes
     worker_id: str
@@ -148,9 +112,25 @@ class Request(NamedTuple):
     lease_us: int
     after: Position = HEAD
     policies: Mapping[str, Rules] = _NO_POLICIES
+    """The rules that a task gets that was sent by name."""
     child: ChildIdentity | None = None
+    """What is claimed for a child is started, too: its code may have run from here on. (Each
+    task's `attempt` is what it was before, as with any claim.)"""
     aside: Sequence[Key] = ()
+    """Rows that cannot even be written: they are passed over."""
     careful: bool = False
+    """Whether to pass over all rows that break the constraints of the table."""
+
+
+@alone
+def claim(request: Request) -> Steps[Claimed]:
+    """Take tasks of one queue.
+
+    At most 1,000 entries are examined; `horizon` tells where to go on when that was not
+    enough to find tasks this worker knows. Rows that cannot be read are claimed as well, and
+    named: the caller ends them (`refuse`).
+    """
+    return _claimed(request, (yield _claim(request)))
 
 
 def _claim(request: Request) -> Statement:
@@ -224,62 +204,29 @@ def candidate(
     return rows.key(found[0][0]) if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """What one `turn` did."""
 
-    started: dict[Key, Landing] = field(default_factory=dict)
+    started: Mapping[Key, Landing] = MappingProxyType({})
     """Of those that were claimed before."""
     claimed: Sequence[ClaimedTask] = ()
-    begun: dict[Key, Landing] = field(default_factory=dict)
-    """Of those that were claimed now."""
+    begun: Mapping[Key, Landing] = MappingProxyType({})
+    """Of those that were claimed now, if the worker began some in the same transaction."""
     refused: Sequence[Refused] = ()
     """Those that were claimed and cannot be read."""
 
 
-def turn(
-    begins: Sequence[Begin],
-    request: Request | None,
-    *,
-    hostname: str,
-    begin_now: Callable[[Sequence[ClaimedTask]], Sequence[Begin]] | None,
-) -> Op[Turn]:
-    """Start what was claimed before, claim more, and start of that what has a free child: one
-    commit, whether the worker is idle (claim and start at once) or busy (start the last
-    batch, claim the next)."""
-    if begin_now is None:
-        return Op(_busy_turn(begins, request, hostname), Mode.ALONE, "turn")
-    return Op(_idle_turn(begins, request, hostname, begin_now), Mode.WRITE, "turn")
-
-
-def _busy_turn(begins: Sequence[Begin], request: Request | None, hostname: str) -> Steps[Turn]:
+@alone
+def turn(begins: Sequence[Begin], request: Request | None, *, hostname: str) -> Steps[Turn]:
+    """Start what was claimed before, and claim more: one commit."""
     if request is None:
         return Turn((yield from start(begins, hostname=hostname)))
     if not begins:
-        claimed = yield from claim(**request._asdict())
+        claimed = yield from claim(request)
         return Turn(claimed=claimed.tasks, refused=claimed.refused)
     started, found = yield (_start(begins, hostname), _claim(request))
     claimed = _claimed(request, found)
     return Turn(_started(begins, started), claimed.tasks, refused=claimed.refused)
-
-
-def _idle_turn(
-    begins: Sequence[Begin],
-    request: Request | None,
-    hostname: str,
-    begin_now: Callable[[Sequence[ClaimedTask]], Sequence[Begin]],
-) -> Steps[Turn]:
-    started: dict[Key, Landing] = {}
-    if begins:
-        started = yield from start(begins, hostname=hostname)
-    if request is None:
-        return Turn(started)
-    claimed = yield from claim(**request._asdict())
-    at_once = begin_now(claimed.tasks) if claimed.tasks else ()
-    begun: dict[Key, Landing] = {}
-    if at_once:
-        begun = yield from start(at_once, hostname=hostname)
-    return Turn(started, claimed.tasks, begun, claimed.refused)
 
 
 @reads

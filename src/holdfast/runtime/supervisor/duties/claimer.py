@@ -33,11 +33,12 @@ from holdfast.runtime.supervisor.state.blocked_rows import RefusedRows
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle
 from holdfast.runtime.supervisor.state.ledger import Ledger, Plan
 from holdfast.runtime.supervisor.state.queue_source import QueueSource
-from holdfast.store.op import Key, at_once
+from holdfast.runtime.wire.messages import Kind
+from holdfast.store.op import Key, Mode, Op, Steps, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
 from holdfast.store.verbs import claims
-from holdfast.store.verbs.claims import Begin, ChildIdentity, Hold, Request
+from holdfast.store.verbs.claims import ChildIdentity, Hold, Request, Turn
 
 log = logging.getLogger("holdfast.worker")
 
@@ -135,21 +136,12 @@ class Claimer:
             self._fill(plan, request, plan.child, plan.source)
             return
         begun: list[Assignment] = []
-        kind = plan.source.kind if plan.source is not None and plan.may_begin else None
-
-        def begin_now(tasks: Sequence[ClaimedTask]) -> list[Begin]:
-            begun[:] = [] if kind is None else self._ledger.fit(tasks, kind, instead_of=begun)
-            return [assignment.begin() for assignment in begun]
-
+        begins = [assignment.begin() for assignment in plan.begins]
+        turn = claims.turn(begins, request, hostname=self._hostname)
+        if plan.source is not None and plan.may_begin:
+            turn = Op(self._begin_at_once(turn, plan.source.kind, begun), Mode.WRITE, turn.name)
         try:
-            done = self._store.run(
-                claims.turn(
-                    [assignment.begin() for assignment in plan.begins],
-                    request,
-                    hostname=self._hostname,
-                    begin_now=begin_now if kind is not None else None,
-                )
-            )
+            done = self._store.run(turn)
         except StoreUnavailable as error:
             self._ledger.put_back(begun)
             self._failed(plan.begins, request, error)
@@ -165,10 +157,23 @@ class Claimer:
         if plan.source is not None and request is not None:
             self._looked(plan.source, request, done.claimed, done.refused)
 
+    def _begin_at_once(self, turn: Op[Turn], kind: Kind, begun: list[Assignment]) -> Steps[Turn]:
+        """A turn, and the start of what it claimed and a child has room for (`begun`), in one
+        transaction: which that is depends on what was claimed.
+
+        The ledger is asked inside the transaction, and never waits for the store.
+        """
+        done = yield from turn
+        begun[:] = self._ledger.fit(done.claimed, kind) if done.claimed else ()
+        if not begun:
+            return done
+        begins = [assignment.begin() for assignment in begun]
+        return done._replace(begun=(yield from claims.start(begins, hostname=self._hostname)))
+
     def _fill(self, plan: Plan, request: Request, child: ChildHandle, source: QueueSource) -> None:
         """Claim and start a window for one child, in one statement."""
         try:
-            found = self._store.run(claims.claim(**request._asdict()))
+            found = self._store.run(claims.claim(request))
         except StoreUnavailable as error:
             self._failed(plan.begins, request, error)
             return

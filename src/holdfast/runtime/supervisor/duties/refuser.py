@@ -116,7 +116,7 @@ class Refuser:
                 )
             )
             try:
-                claimed = self._store.run(claims.claim(**alone._asdict()))
+                claimed = self._store.run(claims.claim(alone))
             except StoreUnavailable as error:
                 if error.commit_unknown:
                     self._unknown_commits.of_claim(alone.token)

@@ -203,12 +203,9 @@ class Ledger:
         with self._lock:
             self._claiming = False
 
-    def fit(
-        self, tasks: Sequence[ClaimedTask], kind: Kind, instead_of: Iterable[Assignment] = ()
-    ) -> list[Assignment]:
+    def fit(self, tasks: Sequence[ClaimedTask], kind: Kind) -> list[Assignment]:
         """Give tasks of one kind that are being claimed to children that have room."""
         with self._lock:
-            self._placement.put_back(instead_of)
             # Room that came up since must not let them pass those that were there before.
             return self._placement.fit(tasks if self._placement.may_begin(kind) else ())
 
