@@ -8,15 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.runtime.child.stdio import StandardStream
-
-
-class Ear:
-    def __init__(self) -> None:
-        self.heard = b""
-
-    def say(self, data: bytes) -> None:
-        self.heard += data
+from holdfast.runtime.child.stdio import StandardStream, TaskOutput
+from holdfast.runtime.wire.messages import Message, Said
 
 
 @pytest.fixture
@@ -59,15 +52,18 @@ def test_a_long_piece_does_not_wait_for_its_end(pipe: tuple[int, StandardStream]
 
 def test_words_go_to_whoever_speaks(pipe: tuple[int, StandardStream]) -> None:
     reading, raw = pipe
-    ear = Ear()
-    speaking: list[Ear] = []
+    sent: list[Message] = []
+    speaking: list[TaskOutput] = []
     raw.route = lambda: speaking[-1] if speaking else None
     stream = text_over(raw)
     print("nobody", file=stream)
-    speaking.append(ear)
+    speaking.append(TaskOutput(sent.append, 7))
     print("somebody", file=stream)
+    print("unfinished", end="", file=stream)
     assert read(reading) == b"nobody\n"
-    assert ear.heard == b"somebody\n"
+    assert sent == [Said(7, b"somebody\n")]
+    speaking[-1].settle()
+    assert sent[1:] == [Said(7, b"unfinished")]
 
 
 def test_it_cannot_be_closed(pipe: tuple[int, StandardStream]) -> None:

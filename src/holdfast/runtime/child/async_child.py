@@ -19,15 +19,14 @@ from functools import partial
 from time import monotonic_ns
 
 from holdfast.core.outcome import NEIGHBOUR, Why
-from holdfast.runtime.application import Application
 from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
-from holdfast.runtime.child.child import Calls, Child
+from holdfast.runtime.child.child import Birth, Calls, Child
 from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, Steps, TaskMaker
 from holdfast.runtime.child.process_state import ProcessState
-from holdfast.runtime.child.stdio import StandardStreams, TaskOutput, current_sink
+from holdfast.runtime.child.stdio import TaskOutput, current_sink
 from holdfast.runtime.child.task_run import TaskPlan, TaskRun
-from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Fork, Job, RunReport, Tell, Told
+from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Job, RunReport, Tell, Told
 
 task_run.hide(__file__)
 
@@ -35,7 +34,7 @@ task_run.hide(__file__)
 class _Coroutine(TaskRun):
     """One coroutine under way."""
 
-    __slots__ = ("_child", "begun_ns", "lane", "output_sink", "task", "was_at", "why")
+    __slots__ = ("_child", "begun_ns", "lane", "output", "task", "was_at", "why")
 
     def __init__(self, child: Child, plan: TaskPlan, job: Job, lane: int) -> None:
         self._child = child
@@ -43,8 +42,8 @@ class _Coroutine(TaskRun):
         self.begun_ns = monotonic_ns()
         child.page.begin(lane, job.slot, self.begun_ns)
         super().__init__(plan, job, TaskContext(child, plan.definition, job, self.begun_ns))
-        self.output_sink = TaskOutput(child.link.send, job.slot) if plan.is_captured else None
-        self.context.output_sink = self.output_sink
+        self.output = TaskOutput(child.link.send, job.slot) if plan.is_captured else None
+        self.context.output = self.output
         self.task: OwnedTask[None] | None = None
         self.why: Why | None = None
         self.was_at: str | None = None
@@ -69,17 +68,11 @@ class _Coroutine(TaskRun):
 class AsyncChild(Child):
     """Everything but what `hear` calls runs in the loop."""
 
-    def __init__(
-        self,
-        fork: Fork,
-        descriptors: Sequence[int],
-        application: Application,
-        streams: StandardStreams,
-    ) -> None:
-        super().__init__(fork, descriptors, application, streams)
+    def __init__(self, birth: Birth) -> None:
+        super().__init__(birth)
         self._queue: deque[Job] = deque()
         self._running: dict[int, _Coroutine] = {}
-        self._free = list(range(fork.lanes))
+        self._free = list(range(self.fork.lanes))
         self._ended_lanes: set[int] = set()
         self._reports: list[RunReport] = []
         self._leaving = False
@@ -162,8 +155,8 @@ class AsyncChild(Child):
         run_ns = monotonic_ns() - run.begun_ns
         slot = run.job.slot
         self.notes.settle(slot)
-        if run.output_sink is not None:
-            run.output_sink.settle()
+        if run.output is not None:
+            run.output.settle()
         del self._running[slot]
         if not self._reports:
             # Those that end in the same turn of the loop leave together.

@@ -16,14 +16,12 @@ tear it, so while the main thread is sending (`busy`) such an exception is postp
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
-import resource
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from holdfast.core.hooks import Hook, TaskEvent, WorkerEvent
 from holdfast.core.outcome import SnoozeAsked, Why
@@ -31,7 +29,7 @@ from holdfast.core.payload.failure import decode_error
 from holdfast.runtime.application import Application
 from holdfast.runtime.child import hooks, stack_trace
 from holdfast.runtime.child.notes import Notes
-from holdfast.runtime.child.process_state import identity
+from holdfast.runtime.child.process_state import identity, move_high
 from holdfast.runtime.child.remote_store import RemoteStore
 from holdfast.runtime.child.stdio import StandardStreams, hurry_c
 from holdfast.runtime.child.task_run import TaskPlan, event_of
@@ -72,8 +70,6 @@ log = logging.getLogger("holdfast.worker")
 _CHUNK = 64 * 1024
 _PUT_OFF_US = 10_000_000
 _LONGEST = 2000
-_HIGH = 512
-"""From which number on a child keeps its own descriptors, if it may have so many."""
 
 
 class SupervisorLink:
@@ -154,20 +150,25 @@ def cut_off() -> NoReturn:
     os._exit(EXIT_CUT_OFF)
 
 
+class Birth(NamedTuple):
+    """What a child is made of."""
+
+    fork: Fork
+    descriptors: Sequence[int]
+    """Its socket, its shared page, its output pipe."""
+    application: Application
+    streams: StandardStreams
+
+
 class Child:
     """One child, of any kind."""
 
     ended_slot = 0
     """Of the task that was told to end and has said where it was, if that is known here."""
 
-    def __init__(
-        self,
-        fork: Fork,
-        descriptors: Sequence[int],
-        application: Application,
-        streams: StandardStreams,
-    ) -> None:
-        sock, memory, output = map(_put_high, descriptors)
+    def __init__(self, birth: Birth) -> None:
+        fork, descriptors, application, streams = birth
+        sock, memory, output = map(move_high, descriptors)
         self.fork = fork
         self.application = application
         self.streams = streams
@@ -374,11 +375,3 @@ class Child:
             os.dup2(self.output, descriptor)
         self.mark(0)
         hurry_c()
-
-
-def _put_high(descriptor: int) -> int:
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest = _HIGH if limit == resource.RLIM_INFINITY or limit > 2 * _HIGH else limit // 2
-    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
-    os.close(descriptor)
-    return moved

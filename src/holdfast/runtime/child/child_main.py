@@ -34,7 +34,7 @@ from holdfast.runtime import orphan_guard, process_role
 from holdfast.runtime.application import Application
 from holdfast.runtime.child.load_app import Unloadable, load
 from holdfast.runtime.child.stdio import StandardStreams, log_to_stderr
-from holdfast.runtime.wire.messages import EXIT_BROKEN, EXIT_ENDED, EXIT_LEFT, Fork
+from holdfast.runtime.wire.messages import EXIT_BROKEN, EXIT_ENDED, EXIT_LEFT, Fork, Kind
 
 if TYPE_CHECKING:
     from holdfast.runtime.child.child import Child
@@ -56,6 +56,8 @@ def live(
     streams: StandardStreams,
 ) -> NoReturn:
     """Be a child; never returns."""
+    from holdfast.runtime.child.child import Birth
+
     status = EXIT_BROKEN
     try:
         try:
@@ -64,7 +66,7 @@ def live(
             pass
         random.seed()
         _settle_signals()
-        child = _kind(fork)(fork, descriptors, application, streams)
+        child = _kind(fork.kind)(Birth(fork, descriptors, application, streams))
         application.borrow(child.store)
         log_to_stderr()
         status = child.run()
@@ -79,8 +81,8 @@ def live(
         os._exit(status)
 
 
-def _kind(fork: Fork) -> type[Child]:
-    match fork.kind:
+def _kind(kind: Kind) -> type[Child]:
+    match kind:
         case "process":
             from holdfast.runtime.child.process_child import ProcessChild
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.core.options.definition import TaskDefinition
     from holdfast.core.records import Landing
     from holdfast.runtime.child.checkpoint import Checkpoints
-    from holdfast.runtime.child.stdio import OutputSink
+    from holdfast.runtime.child.stdio import TaskOutput
     from holdfast.store.callers.home import Home
     from holdfast.store.op import Key, Op
     from holdfast.store.protocol import Store
@@ -91,7 +91,7 @@ class TaskContext:
         "_job",
         "_stopping",
         "completed",
-        "output_sink",
+        "output",
     )
 
     def __init__(self, host: Host, definition: TaskDefinition, job: Job, begun_ns: int) -> None:
@@ -103,7 +103,7 @@ class TaskContext:
         self._checkpoints: Checkpoints | None = None
         self.completed = False
         """Whether `complete_in` has been called."""
-        self.output_sink: OutputSink | None = None
+        self.output: TaskOutput | None = None
         """Where its output goes, in children that run several tasks at a time."""
 
     def waits(self, waiting: bool, /) -> None:

@@ -22,24 +22,20 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 from time import monotonic_ns
 from types import FrameType
 
 from holdfast.core.outcome import Why
-from holdfast.runtime.application import Application
 from holdfast.runtime.child import stack_trace, task_run
-from holdfast.runtime.child.child import Child
+from holdfast.runtime.child.child import Birth, Child
 from holdfast.runtime.child.context import EndRun, TaskContext
 from holdfast.runtime.child.process_state import ProcessState
-from holdfast.runtime.child.stdio import StandardStreams
 from holdfast.runtime.child.task_run import TaskRun
 from holdfast.runtime.wire.messages import (
     EXIT_ENDED,
     EXIT_LEFT,
     Done,
-    Fork,
     Job,
     RunReport,
     Tell,
@@ -58,14 +54,8 @@ task_run.hide(__file__)
 class ProcessChild(Child):
     """The main thread runs `run`."""
 
-    def __init__(
-        self,
-        fork: Fork,
-        descriptors: Sequence[int],
-        application: Application,
-        streams: StandardStreams,
-    ) -> None:
-        super().__init__(fork, descriptors, application, streams)
+    def __init__(self, birth: Birth) -> None:
+        super().__init__(birth)
         self._inbox: SimpleQueue[list[Job] | Tell | None] = SimpleQueue()
         self._context: TaskContext | None = None
         self._stopped = 0

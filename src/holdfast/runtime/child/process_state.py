@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import resource
 import signal
 import socket
 import sys
@@ -34,6 +35,7 @@ _OTHER_TIMERS: Final = (signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _REAL: Final = signal.ITIMER_REAL
 _STOPPED: Final = (0.0, 0.0)
 _HIGH: Final = 512
+"""From which number on a child keeps its own descriptors, if it may have so many."""
 
 _raw: Any = getattr(signal, "_signal", signal)
 """The module below `signal`, whose functions make no enumerations and take a tenth of the time."""
@@ -55,7 +57,7 @@ class ProcessState:
         self._umask = os.umask(0o022)
         os.umask(self._umask)
         self._place = _place()
-        self._directory = _open_here()
+        self._directory = move_high(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         self._identity = identity(self._directory)
         self._environ = os.environ
         self._variables: dict[bytes, bytes] = dict(os.environb)
@@ -187,11 +189,10 @@ def _place() -> bytes | None:
         return None
 
 
-def _open_here() -> int:
-    here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return fcntl.fcntl(here, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-    except (OSError, ValueError):
-        return os.dup(here)
-    finally:
-        os.close(here)
+def move_high(descriptor: int) -> int:
+    """Put a descriptor of our own where code that closes low numbers does not reach."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = _HIGH if limit == resource.RLIM_INFINITY or limit > 2 * _HIGH else limit // 2
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+    os.close(descriptor)
+    return moved

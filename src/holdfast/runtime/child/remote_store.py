@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import count
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
@@ -62,7 +61,7 @@ class RemoteStore:
 
     def run(self, op: Op[T]) -> T:
         """Run one operation in one transaction of the supervisor's."""
-        return _Errand(self, op).run()
+        return _RemoteOp(self, op).run()
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
         """Run an operation, made anew after a deadlock or serialisation conflict.
@@ -142,20 +141,12 @@ class RemoteStore:
     def expect_no_more(self, ticket: int) -> None:
         del self._waiting[ticket]
 
-    def tell(self, question: Ask) -> bool:
-        """Say something to the supervisor that has no answer; whether there was a line."""
+    def ask(self, question: Ask) -> bool:
+        """Say it to the supervisor; False if this process cannot."""
         return self._line.send(question)
 
-    def ask(self, question: Ask) -> None:
-        """Put a question to the supervisor."""
-        if not self.tell(question):
-            raise StoreError(
-                "this process was forked from a task's and cannot reach the store through its "
-                "worker: make a new Holdfast here, or send from the task itself"
-            )
 
-
-class _Errand(Generic[T]):
+class _RemoteOp(Generic[T]):
     """One operation on its way: what was asked, and whether it must still be undone."""
 
     def __init__(self, store: RemoteStore, op: Op[T]) -> None:
@@ -185,7 +176,7 @@ class _Errand(Generic[T]):
             self._store.expect_no_more(self._ticket)
             if self._open:
                 # The generator raised, or the code was ended while it waited.
-                self._store.tell(self._question(end=True, undo=True))
+                self._store.ask(self._question(end=True, undo=True))
 
     def _question(
         self, asked: Asked | None = None, *, end: bool = False, undo: bool = False
@@ -205,7 +196,11 @@ class _Errand(Generic[T]):
         # Only a write is one transaction over there; the rest stands for itself.
         self._open = self._op.mode is Mode.WRITE
         self._asked += 1
-        self._store.ask(question)
+        if not self._store.ask(question):
+            raise StoreError(
+                "this process was forked from a task's and cannot reach the store through its "
+                "worker: make a new Holdfast here, or send from the task itself"
+            )
         answer = self._answers.get()
         if answer.error is not None:
             self._open = False
@@ -226,18 +221,17 @@ class RemoteListener:
     def wait(self, timeout: float) -> frozenset[str]:
         """Sleep until a hint or the timeout; what was heard, empty after a timeout."""
         with self._changed:
-            self._changed.wait_for(lambda: self._heard or self._woken, timeout)
+            self._changed.wait_for(lambda: self._woken, timeout)
             heard = frozenset(self._heard)
             self._heard.clear()
             self._woken = False
         return heard
 
-    def wake(self, heard: str | None = None) -> None:
+    def wake(self, *heard: str) -> None:
         """End a `wait` of another thread now."""
         with self._changed:
             self._woken = True
-            if heard is not None:
-                self._heard.add(heard)
+            self._heard.update(heard)
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -246,12 +240,7 @@ class RemoteListener:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
 

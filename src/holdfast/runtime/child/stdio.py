@@ -15,7 +15,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Protocol
 
 from holdfast.core.identity import running
 from holdfast.runtime.child.context import TaskContext
@@ -27,12 +26,6 @@ _HOLD = 8192
 _PIECE = 256 * 1024
 
 
-class OutputSink(Protocol):
-    """Where the words of one task go."""
-
-    def say(self, data: bytes) -> None: ...
-
-
 class StandardStream(io.BufferedIOBase):
     """The bytes below `sys.stdout` or `sys.stderr`."""
 
@@ -41,7 +34,7 @@ class StandardStream(io.BufferedIOBase):
         self.held = bytearray()
         """What is not written yet; nearly always nothing is."""
         self._lock = threading.RLock()
-        self.route: Callable[[], OutputSink | None] | None = None
+        self.route: Callable[[], TaskOutput | None] | None = None
 
     @property
     def closed(self) -> bool:
@@ -62,9 +55,9 @@ class StandardStream(io.BufferedIOBase):
 
     def write(self, data: object, /) -> int:
         piece = bytes(data)  # type: ignore[call-overload]
-        output_sink = None if self.route is None else self.route()
-        if output_sink is not None:
-            output_sink.say(piece)
+        output = None if self.route is None else self.route()
+        if output is not None:
+            output.say(piece)
             return len(piece)
         with self._lock:
             self.held += piece
@@ -106,7 +99,7 @@ class StandardStreams:
         self.out.flush()
         self.err.flush()
 
-    def route(self, find: Callable[[], OutputSink | None]) -> None:
+    def route(self, find: Callable[[], TaskOutput | None]) -> None:
         """Ask from now on whose code is speaking."""
         self.out.route = self.err.route = find
 
@@ -143,10 +136,10 @@ class TaskOutput:
             self._send_message(Said(self._slot, held[start : start + _PIECE]))
 
 
-def current_sink() -> OutputSink | None:
+def current_sink() -> TaskOutput | None:
     """Where the words of the running code go; None: to the process's own output."""
     context = running.get()
-    return context.output_sink if isinstance(context, TaskContext) else None
+    return context.output if isinstance(context, TaskContext) else None
 
 
 def _text(stream: StandardStream) -> io.TextIOWrapper:

@@ -10,19 +10,17 @@ from __future__ import annotations
 import contextvars
 import ctypes
 import threading
-from collections.abc import Sequence
 from queue import SimpleQueue
 from time import monotonic_ns
 
 from holdfast.core.outcome import Why
-from holdfast.runtime.application import Application
 from holdfast.runtime.child import stack_trace, task_run
-from holdfast.runtime.child.child import Child
+from holdfast.runtime.child.child import Birth, Child
 from holdfast.runtime.child.context import EndRun, TaskContext
 from holdfast.runtime.child.process_state import ProcessState
-from holdfast.runtime.child.stdio import StandardStreams, TaskOutput, current_sink
+from holdfast.runtime.child.stdio import TaskOutput, current_sink
 from holdfast.runtime.child.task_run import TaskRun
-from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Fork, Job, Tell
+from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Job, Tell
 
 task_run.hide(__file__)
 
@@ -30,18 +28,12 @@ task_run.hide(__file__)
 class ThreadChild(Child):
     """Lanes take work from one queue."""
 
-    def __init__(
-        self,
-        fork: Fork,
-        descriptors: Sequence[int],
-        application: Application,
-        streams: StandardStreams,
-    ) -> None:
-        super().__init__(fork, descriptors, application, streams)
+    def __init__(self, birth: Birth) -> None:
+        super().__init__(birth)
         self.inbox: SimpleQueue[Job | Tell | None] = SimpleQueue()
         self._left = threading.Event()
         self._state: ProcessState
-        self._lanes = [_Lane(self, number) for number in range(fork.lanes)]
+        self._lanes = [_Lane(self, number) for number in range(self.fork.lanes)]
 
     def run(self) -> int:
         """Run jobs until asked to leave."""
@@ -143,8 +135,8 @@ class _Lane:
         begun_ns = monotonic_ns()
         child.page.begin(self._number, slot, begun_ns)
         context = TaskContext(child, plan.definition, job, begun_ns)
-        output_sink = TaskOutput(child.link.send, slot) if plan.is_captured else None
-        context.output_sink = output_sink
+        output = TaskOutput(child.link.send, slot) if plan.is_captured else None
+        context.output = output
         run = TaskRun(plan, job, context)
         self._run_code(run)
         if child.link.severed:
@@ -152,8 +144,8 @@ class _Lane:
             child.vanish()
         run_ns = monotonic_ns() - begun_ns
         child.notes.settle(slot)
-        if output_sink is not None:
-            output_sink.settle()
+        if output is not None:
+            output.settle()
         child.link.send(Done([run.report(run_ns)]))
         child.page.end(self._number)
 

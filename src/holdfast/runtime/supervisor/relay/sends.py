@@ -22,6 +22,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.supervisor.relay.turns import Turns
 from holdfast.runtime.supervisor.state.blocked_rows import HeldRows
 from holdfast.runtime.wire.messages import Reply
+from holdfast.runtime.wire.relay_codec import Asked
 from holdfast.store import rows
 from holdfast.store.group_commit import GroupCommit, Patience
 from holdfast.store.op import Hint, Mode, Op, Row, Rows, Statement, Steps, Table, at_once
@@ -106,7 +107,7 @@ class RelaySends:
 
     def _try(self, batch: Sequence[_Send], *, waits: bool = True) -> _Answers:
         def make() -> Op[Rows]:
-            op: Op[Rows] = Op(_just(_merged(batch)), Mode.ALONE, "submit")
+            op: Op[Rows] = Op(just(_merged(batch)), Mode.ALONE, "submit")
             return op if waits else at_once(op)
 
         try:
@@ -180,5 +181,6 @@ def _merged(batch: Sequence[_Send]) -> Statement:
     return Statement("submit", table=Table(submit.COLUMNS, every, submit.ALIKE), hint=hint)
 
 
-def _just(statement: Statement) -> Steps[Any]:
-    return (yield statement)
+def just(asked: Asked) -> Steps[Any]:
+    """Steps that ask this and nothing else."""
+    return (yield asked)

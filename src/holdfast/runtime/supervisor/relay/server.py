@@ -25,7 +25,7 @@ from typing import Any, Final, Protocol
 from holdfast.core.errors import StoreError
 from holdfast.runtime.supervisor.relay import permissions
 from holdfast.runtime.supervisor.relay.permissions import NotAllowed
-from holdfast.runtime.supervisor.relay.sends import RelaySends
+from holdfast.runtime.supervisor.relay.sends import RelaySends, just
 from holdfast.runtime.supervisor.relay.turns import Turns
 from holdfast.runtime.supervisor.state.blocked_rows import HeldRows
 from holdfast.runtime.supervisor.state.child_handle import ProtocolError
@@ -184,7 +184,7 @@ class RelayServer:
         """Run what stands for itself."""
 
         def make() -> Op[Any]:
-            return Op(_just(asked), mode, question.name)
+            return Op(just(asked), mode, question.name)
 
         try:
             answer = Reply(question.ticket, self._store.attempt(make))
@@ -246,10 +246,6 @@ class RelayServer:
         if not isinstance(error, StoreError):
             log.debug("a child's question failed", exc_info=error)
         return refusal(ticket, error)
-
-
-def _just(asked: Asked) -> Steps[Any]:
-    return (yield asked)
 
 
 class _Waiting:
