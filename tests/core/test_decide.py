@@ -285,6 +285,9 @@ def test_every_decision_is_a_row_of_the_table(outcome: Outcome, policy: Policy, 
     assert row.sources == (S.RUNNING,)
     assert change.target in row.targets
     assert change.attempt is row.attempt
+    assert (change.verb is Verb.COMPLETE) == isinstance(outcome, Returned), (
+        "the finisher relies on it"
+    )
     if change.target is S.PENDING:
         assert change.delay_us is None
     if change.target.is_terminal and change.target is not S.COMPLETED:

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from holdfast.runtime import orphan_guard
-from holdfast.runtime.reaper import reap
+from holdfast.runtime.orphan_guard import reap
 
 log = logging.getLogger("holdfast.reload")
 

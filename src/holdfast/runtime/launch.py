@@ -87,6 +87,6 @@ def store_settings(manifest: Manifest, listen_url: str | None = None) -> StoreSe
     ours = replace(given, max_connections=_CONNECTIONS)
     if listen_url is not None:
         ours = listening_at(ours, listen_url)
-    if ours.engine == "sqlite":
+    if not ours.is_server:
         return ours
     return replace(ours, lock_timeout=min(ours.lock_timeout, _WAIT_FOR_ROWS))

@@ -4,6 +4,11 @@ Owns the wish to be killed: a template when its parent dies, a child when the su
 whoever its parent is (a child outlives its template). Both work while the process holds the GIL in
 C, and cost nothing; where the kernel has no such thing, the end of the socket to the supervisor is
 what remains.
+
+Orphans of others may become ours: when a process dies, its children become those of process 1, or
+of the nearest subreaper. In a container without an init that is the worker, and what a task has
+started and left would stay as a zombie until the container ends: `reap` takes what is not known to
+us. Those that are known are left to whoever wants to know how they ended.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from time import monotonic
 
 _PR_SET_PDEATHSIG = 1
@@ -110,6 +115,25 @@ def alive(pid: int) -> bool:
     except PermissionError:
         pass
     return True
+
+
+def reap(known: Container[int | None]) -> int:
+    """Reap every child that has ended, up to the first known one; how many there were."""
+    count = 0
+    while hasattr(os, "waitid"):
+        try:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            break
+        if found is None or found.si_pid in known:
+            # A known one is waited for by somebody, in a moment.
+            break
+        try:
+            os.waitpid(found.si_pid, os.WNOHANG)
+        except ChildProcessError:
+            continue
+        count += 1
+    return count
 
 
 class Witness:

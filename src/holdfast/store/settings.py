@@ -58,6 +58,11 @@ class StoreSettings:
         return self.engine == "sqlite" and self.address == MEMORY
 
     @property
+    def is_server(self) -> bool:
+        """Whether a server decides who is answered, rather than who comes first at a file."""
+        return self.engine != "sqlite"
+
+    @property
     def masked(self) -> str:
         """The address, fit for a log: no password."""
         if self.engine == "sqlite":

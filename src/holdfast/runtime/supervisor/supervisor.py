@@ -19,8 +19,8 @@ from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.options import WorkerOptions
+from holdfast.runtime.orphan_guard import reap
 from holdfast.runtime.queue_choice import QueueChoice
-from holdfast.runtime.reaper import reap
 from holdfast.runtime.supervisor.children.listening import Listening
 from holdfast.runtime.supervisor.children.message_loop import MessageLoop
 from holdfast.runtime.supervisor.children.pool import ChildPool

@@ -64,7 +64,34 @@ _WORDS: Final = {
     "retry_asked": "asked for a retry",
 }
 _LEVELS: Final = {"cancelled": logging.INFO, "interrupted": logging.INFO, "snoozed": logging.DEBUG}
-_LEFT_OUT: Final = "… and %s more line(s) of this kind: %s"
+
+
+class LineLimit:
+    """How many lines of one kind there may be in a second; the rest is counted."""
+
+    def __init__(self, most: int, level: int = logging.INFO) -> None:
+        self._most = most
+        self.level = level
+        self._second = 0
+        self._lines = 0
+
+    def turn(self, now: float) -> int:
+        """Begin a new second if the last one is over; how many lines were left out in that."""
+        if int(now) == self._second:
+            return 0
+        left_out = max(0, self._lines - self._most)
+        self._second, self._lines = int(now), 0
+        return left_out
+
+    @property
+    def is_over(self) -> bool:
+        """Whether lines have been left out in this second."""
+        return self._lines > self._most
+
+    def admits(self, lines: int = 1) -> bool:
+        """Whether so many more may be written in this second; they are counted."""
+        self._lines += lines
+        return self._lines <= self._most
 
 
 class Named(Protocol):
@@ -98,9 +125,7 @@ class TaskLog:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._second = 0
-        self._said: Counter[str] = Counter()
-        self._levels: dict[str, int] = {}
+        self._limits: dict[str, LineLimit] = {}
         self.has_left_out = False
         """Whether lines were left out, and how many is still to be said (`flush`)."""
         self._summed_up: Counter[str] = Counter()
@@ -180,10 +205,12 @@ class TaskLog:
 
     def flush(self) -> None:
         """Say how many lines were left out, if the second in which they were is over."""
-        if int(self._clock()) != self._second:
-            with self._lock:
-                left_out = self._turn(int(self._clock()))
-            _tell(left_out)
+        with self._lock:
+            now = self._clock()
+            left_out = [(limit, event, limit.turn(now)) for event, limit in self._limits.items()]
+            self.has_left_out = any(limit.is_over for limit in self._limits.values())
+        for limit, event, number in left_out:
+            _tell(limit.level, event, number)
 
     def sum_up(self, totals: Counter[str], waiting: Callable[[], str], running: int) -> None:
         """Say what was done since the last time, if that is long enough ago and there is any.
@@ -211,28 +238,17 @@ class TaskLog:
         """Whether a line of this kind may be written; asked before it is put together."""
         if not log.isEnabledFor(level):
             return False
-        second = int(self._clock())
-        most = _COMPLETIONS_PER_SECOND if event == "completed" else _PER_SECOND
         with self._lock:
-            left_out = self._turn(second) if second != self._second else []
-            self._said[event] += 1
-            self._levels[event] = level
-            admitted = self._said[event] <= most
+            limit = self._limits.get(event)
+            if limit is None:
+                most = _COMPLETIONS_PER_SECOND if event == "completed" else _PER_SECOND
+                limit = self._limits[event] = LineLimit(most)
+            left_out = limit.turn(self._clock())
+            admitted = limit.admits()
             self.has_left_out = self.has_left_out or not admitted
-        _tell(left_out)
+        _tell(limit.level, event, left_out)
+        limit.level = level
         return admitted
-
-    def _turn(self, second: int) -> list[tuple[int, int, str]]:
-        """A new second begins; what was left out in the last one."""
-        left_out = []
-        for event, number in self._said.items():
-            most = _COMPLETIONS_PER_SECOND if event == "completed" else _PER_SECOND
-            if number > most:
-                left_out.append((self._levels[event], number - most, event))
-        self._said.clear()
-        self.has_left_out = False
-        self._second = second
-        return left_out
 
 
 def _write(level: int, event: str, task: Named, text: str, more: Mapping[str, Any]) -> None:
@@ -246,10 +262,11 @@ def _write(level: int, event: str, task: Named, text: str, more: Mapping[str, An
     log.log(level, "%s", text, extra={"holdfast": fields})
 
 
-def _tell(left_out: list[tuple[int, int, str]]) -> None:
-    for level, number, event in left_out:
-        fields = {"event": "left_out", "kind": event, "lines": number}
-        log.log(level, _LEFT_OUT, f"{number:,}", event, extra={"holdfast": fields})
+def _tell(level: int, event: str, left_out: int) -> None:
+    if left_out:
+        fields = {"event": "left_out", "kind": event, "lines": left_out}
+        text = "… and %s more line(s) of this kind: %s"
+        log.log(level, text, f"{left_out:,}", event, extra={"holdfast": fields})
 
 
 def _next(task: Counted, change: Change, status: TaskStatus, policy: Policy) -> str:

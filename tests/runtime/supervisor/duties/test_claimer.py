@@ -10,6 +10,7 @@ from typing import Any, cast
 import apsw
 import pytest
 
+from holdfast.core.errors import StoreUnavailable
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import NotBegun, Returned
 from holdfast.core.status import TaskStatus
@@ -22,6 +23,7 @@ from holdfast.runtime.supervisor.state.child_handle import (
     Assignment,
     ChildState,
 )
+from holdfast.runtime.supervisor.state.ledger import TurnPlan
 from holdfast.runtime.supervisor.state.outcome_queue import Finished
 from holdfast.runtime.supervisor.state.placement import SHORT_US
 from holdfast.runtime.supervisor.state.queue_source import sources
@@ -280,6 +282,32 @@ def test_what_went_back_is_looked_for(undo: ExitStack) -> None:
     plan = ledger.plan(may_claim=True, patience=0)
     assert plan is not None
     assert plan.source is source
+
+
+@on_each_engine
+def test_a_claim_of_one_whose_answer_was_lost_is_given_back(lab: Lab, undo: ExitStack) -> None:
+    """Made because the store had refused to have many claimed: it has a token of its own."""
+    bench = Bench(lab, undo, "thread")
+    task = lab.send()
+    request = bench.claimer._request(TurnPlan([], bench.source, 1))
+    assert request is not None
+    run = lab.store.run
+
+    def cut(op: Op[Any]) -> Any:
+        answer = run(op)
+        if op.name == "claim":
+            raise StoreUnavailable("the line is cut", commit_unknown=True)
+        return answer
+
+    lab.store.run = cut  # type: ignore[method-assign]
+    try:
+        with pytest.raises(StoreUnavailable):
+            bench.claimer._refuser.claim(request)
+    finally:
+        lab.store.run = run  # type: ignore[method-assign]
+    assert lab.status(task) is TaskStatus.CLAIMED
+    assert bench.claimer._unknown_commits.settle()
+    assert lab.status(task) is TaskStatus.PENDING
 
 
 REFUSED_BACK = """

@@ -18,6 +18,7 @@ from time import monotonic
 from typing import Final
 
 from holdfast.core.text import one_line
+from holdfast.runtime.supervisor.task_log import LineLimit
 
 log = logging.getLogger("holdfast.output")
 
@@ -85,8 +86,7 @@ class OutputLog:
 @dataclass(slots=True)
 class _Speaker:
     held: bytearray = field(default_factory=bytearray)
-    second: int = 0
-    lines: int = 0
+    limit: LineLimit = field(default_factory=lambda: LineLimit(_PER_SECOND))
 
 
 class StrayOutput:
@@ -99,9 +99,10 @@ class StrayOutput:
     def printed(self, name: str, data: bytes) -> None:
         """A child printed this, and no task of it did."""
         speaker = self._speakers.setdefault(name, _Speaker())
-        if speaker.lines > _PER_SECOND and speaker.second == int(self._clock()):
+        _left_out(name, speaker.limit.turn(self._clock()))
+        if speaker.limit.is_over:
             # Counted only: what is left running may print millions of them.
-            speaker.lines += data.count(b"\n")
+            speaker.limit.admits(data.count(b"\n"))
             speaker.held = bytearray(data[data.rfind(b"\n") + 1 :][-_LONGEST:])
             return
         speaker.held += data
@@ -119,22 +120,17 @@ class StrayOutput:
             return
         if speaker.held:
             self._say(name, speaker, speaker.held)
-        _left_out(name, speaker)
+        _left_out(name, speaker.limit.turn(-1))
 
     def _say(self, name: str, speaker: _Speaker, line: bytearray) -> None:
-        second = int(self._clock())
-        if second != speaker.second:
-            _left_out(name, speaker)
-            speaker.second, speaker.lines = second, 0
-        speaker.lines += 1
-        if speaker.lines <= _PER_SECOND and log.isEnabledFor(logging.INFO):
+        _left_out(name, speaker.limit.turn(self._clock()))
+        if speaker.limit.admits() and log.isEnabledFor(logging.INFO):
             text = one_line(line.decode("utf-8", "replace"), _LONGEST)
             fields = {"event": "output", "child": name}
             log.info("%s: %s", name, text, extra={"holdfast": fields})
 
 
-def _left_out(name: str, speaker: _Speaker) -> None:
-    number = speaker.lines - _PER_SECOND
-    if number > 0:
+def _left_out(name: str, number: int) -> None:
+    if number:
         fields = {"event": "left_out", "kind": "output", "child": name, "lines": number}
         log.info("%s: … and %s more line(s)", name, f"{number:,}", extra={"holdfast": fields})

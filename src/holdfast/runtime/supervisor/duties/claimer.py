@@ -26,12 +26,11 @@ from time import monotonic
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.records import ClaimedTask, Position, Refused
 from holdfast.core.text import one_line
-from holdfast.runtime.supervisor.duties.refuser import Refuser
-from holdfast.runtime.supervisor.duties.unknown_commits import UnknownCommits
+from holdfast.runtime.supervisor.duties.claim_recovery import Refuser, UnknownCommits
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.blocked_rows import RefusedRows
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle
-from holdfast.runtime.supervisor.state.ledger import Ledger, Plan
+from holdfast.runtime.supervisor.state.ledger import Ledger, TurnPlan
 from holdfast.runtime.supervisor.state.queue_source import QueueSource
 from holdfast.runtime.wire.messages import Kind
 from holdfast.store.op import Key, Mode, Op, Steps, at_once
@@ -111,7 +110,7 @@ class Claimer:
             return
         sources.asked(found, began, monotonic())
 
-    def _request(self, plan: Plan) -> Request | None:
+    def _request(self, plan: TurnPlan) -> Request | None:
         """What the store is asked for."""
         source, child = plan.source, plan.child
         if source is None:
@@ -130,7 +129,7 @@ class Claimer:
             source.is_careful,
         )
 
-    def _turn(self, plan: Plan) -> None:
+    def _turn(self, plan: TurnPlan) -> None:
         request = self._request(plan)
         if plan.child is not None and plan.source is not None and request is not None:
             self._fill(plan, request, plan.child, plan.source)
@@ -170,7 +169,9 @@ class Claimer:
         begins = [assignment.begin() for assignment in begun]
         return done._replace(begun=(yield from claims.start(begins, hostname=self._hostname)))
 
-    def _fill(self, plan: Plan, request: Request, child: ChildHandle, source: QueueSource) -> None:
+    def _fill(
+        self, plan: TurnPlan, request: Request, child: ChildHandle, source: QueueSource
+    ) -> None:
         """Claim and start a window for one child, in one statement."""
         try:
             found = self._store.run(claims.claim(request))
@@ -191,7 +192,7 @@ class Claimer:
         if self._ledger.held_rows.has_any:
             self._ledger.held_rows.free("table", (_CLAIMS,))
 
-    def _one_by_one(self, plan: Plan, request: Request | None, error: RowRefused) -> None:
+    def _one_by_one(self, plan: TurnPlan, request: Request | None, error: RowRefused) -> None:
         """The store has refused a turn: some row that it would write breaks a constraint."""
         log.warning(
             "a claim or a start was refused, and is made one by one: %s", one_line(str(error), 300)

@@ -239,6 +239,7 @@ class Finisher:
             if done.committed:
                 continue
             if isinstance(done.outcome, Returned):
+                # What `decide` would say, for all that is known of the task.
                 completions.append(
                     Completion(
                         task.key,

@@ -7,7 +7,7 @@ It has its own thread, so nothing that happens elsewhere delays a renewal. Every
 lease it renews all tokens in one statement; a token that is not returned is lost: its code
 is stopped and its outcomes are discarded. A lease row that somebody's transaction holds can be
 renewed by nobody and taken by nobody: it is tried again at every tick, so that it is renewed
-as soon as it is free (reapers leave it alone for a while then, see `maintenance`).
+as soon as it is free (those who recover leases leave it alone for a while then, see `maintenance`).
 
 When the store cannot be asked, two cases differ (see `outage`). The server answers that it
 cannot serve: nobody can take our leases; code goes on until `outage_grace` has passed.
@@ -21,8 +21,8 @@ import logging
 import time
 
 from holdfast.core.errors import StoreUnavailable
+from holdfast.runtime.supervisor.duties.claim_recovery import INTERRUPTED
 from holdfast.runtime.supervisor.duties.time_limits import end_run
-from holdfast.runtime.supervisor.duties.unknown_commits import INTERRUPTED
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.op import Key, at_once
@@ -35,7 +35,7 @@ _TICK = 0.25
 _CLEAN_EVERY = 1.0
 _REFUSED_PATIENCE = 2.3
 """How long an answer may take when the last one was a refusal: the pause before we knock again
-(up to 0.8 s), and a server that has just come up. Reapers leave us a little longer than that
+(up to 0.8 s), and a server that has just come up. Whoever recovers leases leaves us a little longer
 (`leases.KEEPERS_NEED_US`)."""
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -164,9 +164,9 @@ class LeaseKeeper:
             return
         margin = min(self._ledger.options.kill_grace + 1.0, self._lease / 3)
         left = self._lease - margin - (uptime() - self._renewed_at)
-        # Whoever keeps us waiting at a SQLite file keeps everybody out.
-        shared = self._store.engine != "sqlite"
-        if (self._outage.silent or (unanswered and shared)) and left <= 0:
+        # Whoever keeps us waiting at a file keeps everybody out; a server may answer others.
+        is_silent = self._outage.silent or (unanswered and self._store.settings.is_server)
+        if is_silent and left <= 0:
             self._stop_all(
                 "the store has been silent for nearly a lease; running tasks are stopped, because "
                 "another worker may take them over"

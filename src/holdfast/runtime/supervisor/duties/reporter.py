@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Sequence
-from pathlib import Path
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
@@ -17,6 +16,7 @@ from holdfast.core.payload.codec import to_json
 from holdfast.core.records import WorkerState
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import MAX_BATCH
+from holdfast.runtime.supervisor.duties.time_limits import megabytes
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import TaskLog
@@ -26,6 +26,19 @@ from holdfast.store.verbs import inspect, workers
 from holdfast.store.verbs.claims import known_name
 
 _COUNTED = 1_000
+_SHOWN = (
+    "concurrency",
+    "threads",
+    "coroutines",
+    "lease",
+    "grace",
+    "kill_grace",
+    "outage_grace",
+    "max_tasks_per_child",
+    "max_memory_per_child",
+    "drop_unknown_after",
+)
+"""The settings that are shown of a worker."""
 
 
 class Reporter:
@@ -74,7 +87,7 @@ class Reporter:
                 lease_us=options.lease_us,
                 queues=to_json(self._queues),
                 known=self._known,
-                settings=to_json(self._settings()),
+                settings=to_json({name: getattr(options, name) for name in _SHOWN}),
             )
         )
         self._started_at = found.started_at
@@ -113,7 +126,7 @@ class Reporter:
     def _snapshot(self) -> WorkerState:
         running, claimed = self._ledger.counts()
         pids = [child.pid for child in self._ledger.roster.all() if child.pid]
-        memory = _memory_mb([os.getpid(), *pids])
+        memory = sum(megabytes(pid) for pid in (os.getpid(), *pids))
         total = _total_memory_mb()
         now, cpu = monotonic(), _cpu_seconds()
         percent = 100 * (cpu - self._cpu) / max(now - self._cpu_at, 0.001)
@@ -140,35 +153,10 @@ class Reporter:
             ),
         )
 
-    def _settings(self) -> dict[str, object]:
-        options = self._ledger.options
-        return {
-            "concurrency": options.concurrency,
-            "threads": options.threads,
-            "coroutines": options.coroutines,
-            "lease": options.lease,
-            "grace": options.grace,
-            "kill_grace": options.kill_grace,
-            "outage_grace": options.outage_grace,
-            "max_tasks_per_child": options.max_tasks_per_child,
-            "max_memory_per_child": options.max_memory_per_child,
-            "drop_unknown_after": options.drop_unknown_after,
-        }
-
 
 def _cpu_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
-
-
-def _memory_mb(pids: Sequence[int]) -> float:
-    pages = 0
-    for pid in pids:
-        try:
-            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        except (OSError, IndexError, ValueError):
-            continue
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024
 
 
 def _total_memory_mb() -> float:

@@ -123,7 +123,7 @@ class TimeLimits:
             return
         self._memory_at = monotonic() + _MEMORY_EVERY
         for child in self._ledger.roster.ready():
-            if _megabytes(child.pid) > limit:
+            if megabytes(child.pid) > limit:
                 log.info("%s has grown over %d MB and is replaced", child.name, limit)
                 self._pool.retire(child)
 
@@ -184,7 +184,8 @@ def _signal(pid: int, number: signal.Signals) -> None:
         pass
 
 
-def _megabytes(pid: int | None) -> float:
+def megabytes(pid: int | None) -> float:
+    """How much memory a process has; 0.0 if it is gone, or that cannot be seen."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):

