@@ -15,7 +15,9 @@ from urllib.parse import parse_qsl
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.options import setting_text
+from holdfast.core.options.policy import DEFAULT_TIMEOUT
 from holdfast.core.options.retention import Retention
+from holdfast.core.payload.codec import DEFAULT_LIMIT
 from holdfast.core.redaction import redact
 from holdfast.store.settings import MEMORY, SqliteDriver, StoreSettings, parse_url
 
@@ -48,10 +50,6 @@ class Settings(TypedDict, total=False):
     retention: Retention
 
 
-def _text(value: str) -> str:
-    return value
-
-
 def _setting(
     default: Any,
     read: Callable[[str], Any],
@@ -67,7 +65,6 @@ def _setting(
 _NUMBER: Final = (int, float)
 _LONGEST_WAIT: Final = 1_000_000
 """Seconds; SQLite and PostgreSQL count milliseconds in 32 bits."""
-_LONGEST_LEASE: Final = 31_536_000
 _NEVER: Final = type(None)
 
 
@@ -75,17 +72,17 @@ _NEVER: Final = type(None)
 class Config:
     """Every setting of an app."""
 
-    url: str = _setting(DEFAULT_URL, _text)
+    url: str = _setting(DEFAULT_URL, str)
     """Where the tasks are: `sqlite:///file.db` or `postgresql://host/database`."""
-    schema: str | None = _setting(None, _text, kind=(str, _NEVER))
+    schema: str | None = _setting(None, str, kind=(str, _NEVER))
     """PostgreSQL: the schema of the tables; None follows the connection's search path."""
-    driver: SqliteDriver | None = _setting(None, _text, kind=(str, _NEVER))
+    driver: SqliteDriver | None = _setting(None, str, kind=(str, _NEVER))
     """SQLite: the library to begin with; None is apsw. It follows what the process itself uses."""
     durable: bool = _setting(True, setting_text.flag, kind=bool)
     """False lets a crash of the machine lose the latest commits, and is quicker."""
     pooler: bool | None = _setting(None, setting_text.flag, kind=(bool, _NEVER))
     """PostgreSQL: through a transaction pooler such as PgBouncer; None finds out by itself."""
-    listen_url: str | None = _setting(None, _text, kind=(str, _NEVER))
+    listen_url: str | None = _setting(None, str, kind=(str, _NEVER))
     """PostgreSQL: a URL that leads to the server directly, to hear of tasks behind a pooler."""
     auto_migrate: bool | None = _setting(None, setting_text.flag, kind=(bool, _NEVER))
     """Upgrade an older schema on first use; None: on SQLite only."""
@@ -107,13 +104,15 @@ class Config:
     """SQLite: take a file on NFS or SMB, whose locks cannot be relied on."""
     send_timeout: float = _setting(5.0, setting_text.seconds, kind=_NUMBER, least=0)
     """How long a send tries to reach a database that is away; 0 tries once."""
-    max_payload: int = _setting(1_048_576, setting_text.whole, kind=int, least=2)
+    max_payload: int = _setting(DEFAULT_LIMIT, setting_text.whole, kind=int, least=2)
     """The largest arguments or result of one task, in bytes of JSON."""
     default_timeout: float | None = _setting(
-        3600.0, setting_text.seconds_or_never, kind=(int, float, _NEVER), least=0.001
+        DEFAULT_TIMEOUT, setting_text.seconds_or_never, kind=(int, float, _NEVER), least=0.001
     )
     """The `timeout` of tasks that name none; None: never."""
-    lease: float = _setting(30.0, setting_text.seconds, kind=_NUMBER, least=1, most=_LONGEST_LEASE)
+    lease: float = _setting(
+        30.0, setting_text.seconds, kind=_NUMBER, least=1, most=setting_text.LONGEST_INTERVAL
+    )
     """Workers: how long a vanished worker keeps its tasks; renewed every third of it."""
     grace: float = _setting(30.0, setting_text.seconds, kind=_NUMBER, least=0)
     """Workers: how long running tasks may go on after the first signal to stop."""
@@ -154,13 +153,7 @@ class Config:
         in_url = _stated_in(given.get("url"))
         for name in in_url & given.keys():
             raise ConfigError(f"{name} is given twice: in the URL and as a keyword", option=name)
-        found = {
-            name: setting_text.read(name, environment, setting.metadata["read"])
-            for name, setting in known.items()
-            if name not in given
-            and name not in in_url
-            and environment.get(setting_text.variable(name))
-        }
+        found = setting_text.in_environment(known.values(), environment, given.keys() | in_url)
         return cls(**found, **given)
 
     def following(self, driver: SqliteDriver) -> Config:

@@ -24,10 +24,6 @@ MAX_BATCH = MAX_TASKS_PER_LEASE
 """Tasks of one claim at the most."""
 
 
-MAX_INTERVAL = 31_536_000
-"""Seconds of a lease, and between two looks, at the most: a year."""
-
-
 def default_concurrency() -> int:
     """One child per processor that this process may use."""
     try:
@@ -120,7 +116,7 @@ class WorkerOptions:
 
     def _check_seconds(self, name: str, least: float) -> None:
         value = getattr(self, name)
-        most = math.inf if name in _WITHOUT_END else MAX_INTERVAL
+        most = math.inf if name in _WITHOUT_END else setting_text.LONGEST_INTERVAL
         if type(value) not in (int, float) or not least <= value <= most:
             allowed = f"{least:g} or more" if most == math.inf else f"from {least:g} to {most:,}"
             raise ConfigError(
@@ -154,12 +150,7 @@ class WorkerOptions:
         said = {name: value for name, value in app.items() if name in known}
         if isinstance(said.get("retention"), Mapping):
             said["retention"] = Retention(**said["retention"])
-        found = {
-            name: setting_text.read(name, environment, setting.metadata["read"])
-            for name, setting in known.items()
-            if name not in said and name not in chosen
-            if environment.get(setting_text.variable(name))
-        }
+        found = setting_text.in_environment(known.values(), environment, {*said, *chosen})
         return cls(**{**found, **said, **chosen})
 
     def _check_drop_unknown_after(self) -> None:

@@ -6,15 +6,28 @@ Owns the reading of one value, and the sentence when it cannot be read. Each rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import Field
 from typing import Any, Final
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.options.retention import Retention
 
-__all__ = ["PREFIX", "flag", "read", "retention", "seconds", "variable", "whole"]
+__all__ = [
+    "LONGEST_INTERVAL",
+    "PREFIX",
+    "flag",
+    "in_environment",
+    "retention",
+    "seconds",
+    "seconds_or_never",
+    "variable",
+    "whole",
+]
 
 PREFIX: Final = "HOLDFAST_"
+LONGEST_INTERVAL: Final = 31_536_000
+"""Seconds of a lease, and between two looks of a worker, at the most: a year."""
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
 _NEVER: Final = frozenset({"none", "never"})
@@ -25,9 +38,18 @@ def variable(name: str) -> str:
     return PREFIX + name.upper()
 
 
-def read(name: str, environment: Mapping[str, str], reader: Callable[[str], Any]) -> Any:
-    """The value of a setting that is set in the environment."""
-    text = environment[variable(name)]
+def in_environment(
+    settings: Iterable[Field[Any]], environment: Mapping[str, str], known: Container[str]
+) -> dict[str, Any]:
+    """The values of settings that are set in the environment, and not known from elsewhere."""
+    return {
+        each.name: _read(each.name, environment[variable(each.name)], each.metadata["read"])
+        for each in settings
+        if each.name not in known and environment.get(variable(each.name))
+    }
+
+
+def _read(name: str, text: str, reader: Callable[[str], Any]) -> Any:
     try:
         return reader(text)
     except ValueError as wanted:
