@@ -13,9 +13,8 @@ from holdfast.store.verbs.submit import COLUMNS
 from tests.support.verbs import submission
 
 
-class Task:
-    def holds(self, key: object, token: object) -> bool:
-        return (key, token) == (1, b"mine")
+def holds(key: object, token: object) -> bool:
+    return (key, token) == (1, b"mine")
 
 
 def test_nothing_that_is_the_workers_own_is_on_the_list() -> None:
@@ -26,9 +25,9 @@ def test_nothing_that_is_the_workers_own_is_on_the_list() -> None:
 
 def test_a_checkpoint_is_for_the_run_itself() -> None:
     mine = {"key": 1, "token": b"mine", "name": "x"}
-    permissions.check(Statement("read_checkpoint", mine), Task())
+    permissions.check(Statement("read_checkpoint", mine), holds)
     with pytest.raises(NotAllowed, match="does not run in the asking process"):
-        permissions.check(Statement("read_checkpoint", {**mine, "key": 2}), Task())
+        permissions.check(Statement("read_checkpoint", {**mine, "key": 2}), holds)
 
 
 @pytest.mark.parametrize(
@@ -43,12 +42,12 @@ def test_a_checkpoint_is_for_the_run_itself() -> None:
 def test_a_send_has_the_shape_of_a_send(table: Table | None) -> None:
     (statement,) = [next(iter(submit.submit([submission()])))]
     assert isinstance(statement, Statement)
-    permissions.check(statement, Task())
+    permissions.check(statement, holds)
     with pytest.raises(NotAllowed, match="'submit'"):
-        permissions.check(Statement("submit", table=table), Task())
+        permissions.check(Statement("submit", table=table), holds)
 
 
 def test_one_of_several_is_enough() -> None:
     both = Statement("statuses", {"ids": Uuids([])}), Statement("claim")
     with pytest.raises(NotAllowed, match="'claim'"):
-        permissions.check(both, Task())
+        permissions.check(both, holds)

@@ -59,7 +59,7 @@ class HintListener:
         except StoreUnavailable as error:
             self._outage.noted(error)
             return self._poll
-        if heard.ended:
+        if heard.ended and self._endings_until:
             self._ended()
         if heard.paused:
             self._ledger.pause(heard.paused)

@@ -9,7 +9,8 @@ bound to the asker: it must be a task that this very child has in hand.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from holdfast.runtime.wire.relay_codec import Asked
 from holdfast.store.op import Statement
@@ -81,35 +82,31 @@ _ID: Final = list(COLUMNS).index("id")
 _ID_SIZE: Final = 16
 
 
-class ClaimHolder(Protocol):
-    """Who asks, as far as its claims go."""
-
-    def holds(self, key: object, token: object) -> bool:
-        """Whether it has been given this task, under this claim."""
-        ...
+Holds: TypeAlias = Callable[[object, object], bool]
+"""Whether the asker has been given the task with this key, under this claim token."""
 
 
 class NotAllowed(Exception):
     """A task asked for what is none of its business."""
 
 
-def check(asked: Asked, asker: ClaimHolder) -> None:
+def check(asked: Asked, holds: Holds) -> None:
     """Raise `NotAllowed` for the first statement that code in a task may not ask."""
     if isinstance(asked, Statement):
-        _check(asked, asker)
+        _check(asked, holds)
     else:
         for statement in asked:
-            _check(statement, asker)
+            _check(statement, holds)
 
 
-def _check(statement: Statement, asker: ClaimHolder) -> None:
+def _check(statement: Statement, holds: Holds) -> None:
     name, params = statement.name, statement.params
     if name not in ALLOWED:
         raise NotAllowed(f"code in a task may not ask the store for {name!r}")
     if name == "submit":
         _check_rows(statement)
         return
-    if name in OF_ITS_CLAIM and not asker.holds(params.get("key"), params.get("token")):
+    if name in OF_ITS_CLAIM and not holds(params.get("key"), params.get("token")):
         raise NotAllowed(f"{name!r} is about a task that does not run in the asking process")
     for bound in _BOUNDS:
         most = params.get(bound, 0)

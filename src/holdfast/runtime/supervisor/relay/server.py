@@ -59,6 +59,7 @@ class _Owed:
 
     def __init__(self, child: Asker) -> None:
         self._child = child
+        self.holds = child.holds
         self._lock = threading.Lock()
         self._sizes: dict[int, int] = {}
         self._bytes = 0
@@ -74,9 +75,6 @@ class _Owed:
                 raise ProtocolError(f"asked twice under ticket {ticket}")
             self._sizes[ticket] = size
             self._bytes += size
-
-    def holds(self, key: object, token: object) -> bool:
-        return self._child.holds(key, token)
 
     def say(self, *messages: Message) -> None:
         """Answer."""
@@ -234,7 +232,7 @@ class RelayServer:
 
     def _check(self, child: _Owed, asked: Asked) -> None:
         try:
-            permissions.check(asked, child)
+            permissions.check(asked, child.holds)
         except NotAllowed as error:
             what = str(error)
             if what not in child.refused and len(child.refused) < _MOST_LOGGED:
