@@ -57,7 +57,7 @@ class Counters(Protocol):
 
 
 class Change(NamedTuple):
-    """What shall be written: the wish of `decide`, complete.
+    """What shall be written, complete.
 
     `result` is the value's JSON after a success, otherwise the error's: a change that leads
     to another run carries it too, because the row may turn it into an ending.
@@ -70,7 +70,7 @@ class Change(NamedTuple):
     retries: int = 0
     """Added to `retry_count`."""
     retries_allowed: int | None = None
-    """For a retry: how many the task has in all; the row has the last word."""
+    """For a retry: how many the task has in all; the row decides."""
     crashes: int = 0
     """Added to `crash_count`."""
     dead_letter: bool = True

@@ -61,8 +61,8 @@ class _Coroutine(TaskRun):
         return True
 
     def code_ended(self) -> None:
-        if self._child.link.severed:
-            self._child.vanish()
+        if self._child.link.in_fork:
+            self._child.exit_fork()
 
 
 class AsyncChild(Child):
@@ -174,7 +174,7 @@ class AsyncChild(Child):
         if not self._reports:
             return
         reports, self._reports = self._reports, []
-        self.mend()
+        self.repair()
         self.link.send(Done(reports))
         for lane in self._ended_lanes:
             self.page.end(lane)

@@ -1,7 +1,7 @@
 """What every child is, whatever its kind: a place for user code, and a link to the supervisor.
 
 Owns what the kinds have in common: the parts of a child, the hearing of the supervisor, hooks
-without a run of their own, and the mending of what careless code did to the process. A child reads
+without a run of their own, and the repair of what careless code did to the process. A child reads
 nothing from stdin and has its output in a pipe; its own descriptors are put where code that closes
 low numbers does not reach. How a task's code runs, and how it is ended, is each kind's own.
 
@@ -31,7 +31,7 @@ from holdfast.runtime.child import hooks, stack_trace
 from holdfast.runtime.child.notes import Notes
 from holdfast.runtime.child.process_state import identity, move_high
 from holdfast.runtime.child.remote_store import RemoteStore
-from holdfast.runtime.child.stdio import StandardStreams, hurry_c
+from holdfast.runtime.child.stdio import StandardStreams, line_buffer_c
 from holdfast.runtime.child.task_run import TaskPlan, event_of
 from holdfast.runtime.wire.framing import Reader, frame, marker
 from holdfast.runtime.wire.messages import (
@@ -85,13 +85,13 @@ class SupervisorLink:
         """Whether the main thread is inside a send."""
         self.postponed: BaseException | None = None
         """What to raise in the main thread when its send is over."""
-        self.severed = False
-        """Whether this process was forked from the child, which alone may speak."""
-        os.register_at_fork(after_in_child=self._sever)
+        self.in_fork = False
+        """Whether this process was forked from the child, which alone may send."""
+        os.register_at_fork(after_in_child=self._after_fork)
 
     def send(self, *messages: Message) -> bool:
         """Say it; False in a process that was forked from this one."""
-        if self.severed:
+        if self.in_fork:
             return False
         data = b"".join(map(frame, messages))
         main = threading.get_ident() == self._main
@@ -139,8 +139,8 @@ class SupervisorLink:
             log.exception("a child of this worker failed")
             os._exit(EXIT_BROKEN)
 
-    def _sever(self) -> None:
-        self.severed = True
+    def _after_fork(self) -> None:
+        self.in_fork = True
         self._lock = threading.Lock()
         self._sock.close()
 
@@ -302,14 +302,14 @@ class Child:
     def mark(self, slot: int) -> None:
         """What is written to the pipe from now on belongs to this slot."""
         try:
-            # The cheapest question there is; what stands in their place is looked at in `mend`.
+            # The cheapest look there is; `repair` sees what else may stand in their place.
             os.get_inheritable(1)
             os.get_inheritable(2)
         except OSError:
-            self.mend()
+            self.repair()
         os.write(self.output, marker(self.fork.nonce, slot))
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Undo what careless code did to what all tasks of this process share."""
         self.link.check()
         for descriptor in (1, 2):
@@ -347,7 +347,7 @@ class Child:
             hooks.call(functions, event)
         self.link.send(Told(message.ticket))
 
-    def greet(self) -> None:
+    def say_ready(self) -> None:
         """Say that tasks may come."""
         for functions, event in self.worker_hooks("child_started"):
             hooks.call(functions, event)
@@ -355,10 +355,10 @@ class Child:
 
     def call_hooks(self, functions: Sequence[Hook], event: TaskEvent) -> None:
         """Call the hooks of a run, which are not those of a process that its code has forked."""
-        if not self.link.severed:
+        if not self.link.in_fork:
             hooks.call(functions, event)
 
-    def vanish(self) -> NoReturn:
+    def exit_fork(self) -> NoReturn:
         """End a process that a task's code has forked, and that has come back out of it."""
         self.streams.flush()
         os._exit(0)
@@ -374,4 +374,4 @@ class Child:
         for descriptor in (1, 2):
             os.dup2(self.output, descriptor)
         self.mark(0)
-        hurry_c()
+        line_buffer_c()

@@ -70,8 +70,8 @@ class Steps:
 
     def check(self) -> None:
         """See that this is still the process, and the loop, that it was."""
-        if self._link.severed:
-            self._child.vanish()
+        if self._link.in_fork:
+            self._child.exit_fork()
         try:
             fcntl(self._waits_at, F_GETFD)
         except OSError:
@@ -144,7 +144,7 @@ class OwnedTask(asyncio.Task[T]):
         return found.inner if isinstance(found, Stepped) else found
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """As ever, but it is noted if this is none of the caller's business."""
+        """As ever, but it is noted if the caller belongs to another run."""
         if self.slot and _slot() not in (0, self.slot):
             (self.owner or self).cancelled_by_neighbour = True
         return super().cancel(msg)
@@ -192,7 +192,7 @@ class TaskMaker:
 def run(loop: asyncio.AbstractEventLoop, steps: Steps, is_over: Callable[[], bool]) -> None:
     """Run a loop until it is over, however often code in it brings it to an end."""
     logged_at = 0.0
-    culprit = in_vain = 0
+    last_slot = in_vain = 0
     while not is_over():
         ended: BaseException | None = None
         try:
@@ -207,9 +207,9 @@ def run(loop: asyncio.AbstractEventLoop, steps: Steps, is_over: Callable[[], boo
                 exc_info=ended,
             )
         if steps.last:
-            culprit, steps.last, in_vain = steps.last, 0, 0
+            last_slot, steps.last, in_vain = steps.last, 0, 0
         elif (in_vain := in_vain + 1) > _MOST_IN_VAIN and not is_over():
-            steps.begin(culprit)
+            steps.begin(last_slot)
             steps.broken()
 
 

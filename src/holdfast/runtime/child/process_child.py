@@ -80,7 +80,7 @@ class ProcessChild(Child):
         """Run jobs until asked to leave, or until one had to be ended."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
         self.link.listen(self.hear)
-        self.greet()
+        self.say_ready()
         self._state = ProcessState()
         inbox = self._inbox
         while True:
@@ -131,9 +131,9 @@ class ProcessChild(Child):
         run = TaskRun(plan, job, context)
         self._run_code(run)
         run_ns = monotonic_ns() - begun_ns
-        if self.link.severed:
+        if self.link.in_fork:
             # The task is not its own.
-            self.vanish()
+            self.exit_fork()
         if not self._state.restore():
             self._is_spoiled = True
         if run_ns > SHORT_NS:
@@ -170,7 +170,7 @@ class ProcessChild(Child):
         if not self._reports:
             return
         reports, self._reports = self._reports, []
-        self.mend()
+        self.repair()
         self._state.tidy()
         self.link.send(Done(reports))
         # Not before: the last task has begun, as far as anybody knows, until its end is told.

@@ -3,7 +3,7 @@
 Owns the two stream objects. They are put in place before the application is imported, so
 that a logging handler made at import writes to them too. By themselves they write whole
 lines to their descriptor. In a child that runs several tasks at a time they ask first whose
-code is speaking (`route`), and that task's output goes to the supervisor as such (`TaskOutput`).
+code is writing (`route`), and that task's output goes to the supervisor as such (`TaskOutput`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class StandardStream(io.BufferedIOBase):
                     return
 
     def after_fork(self) -> None:
-        """Another thread may have been speaking when this process was forked."""
+        """Another thread may have been writing when this process was forked."""
         self._lock = threading.RLock()
         self.held.clear()
 
@@ -100,7 +100,7 @@ class StandardStreams:
         self.err.flush()
 
     def route(self, find: Callable[[], TaskOutput | None]) -> None:
-        """Ask from now on whose code is speaking."""
+        """Ask from now on whose code is writing."""
         self.out.route = self.err.route = find
 
     def _after_fork(self) -> None:
@@ -137,7 +137,7 @@ class TaskOutput:
 
 
 def current_sink() -> TaskOutput | None:
-    """Where the words of the running code go; None: to the process's own output."""
+    """Where the output of the running code goes; None: to the process's own output."""
     context = running.get()
     return context.output if isinstance(context, TaskContext) else None
 
@@ -152,7 +152,7 @@ def _text(stream: StandardStream) -> io.TextIOWrapper:
     )
 
 
-def hurry_c() -> None:
+def line_buffer_c() -> None:
     """Have C code write its lines to stdout at once, too, though a pipe is no terminal.
 
     Otherwise they would come out with a later task's, or never.

@@ -167,7 +167,7 @@ class TaskRun:
             call(functions, event)
 
     def ended(self, why: Why, stack: str | None = None) -> None:
-        """The code was ended on our wish; `stack` is where it was then."""
+        """The worker has ended the code; `stack` is where it was then."""
         self.outcome = ended_because(why, Policy.decode(self.job.task_options), stack)
         self.value = self.exception = None
 

@@ -89,9 +89,9 @@ class Template:
         self._descriptors: deque[int] = deque()
         self._children: dict[int, int] = {}
         self._is_loaded = False
-        self._bell, self._rope = os.pipe()
-        os.set_blocking(self._bell, False)
-        os.set_blocking(self._rope, False)
+        self._wake_reading, self._wake_writing = os.pipe()
+        os.set_blocking(self._wake_reading, False)
+        os.set_blocking(self._wake_writing, False)
         self._streams = StandardStreams()
 
     def run(self) -> NoReturn:
@@ -127,22 +127,22 @@ class Template:
         ignore_signals(_signal)
         _signal(signal.SIGCHLD, ignored)
         _signal(signal.SIGTERM, self._on_sigterm)
-        signal.set_wakeup_fd(self._rope, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._wake_writing, warn_on_full_buffer=False)
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
         # A SIGTERM to everybody (a service manager's way to stop) is for the supervisor to
-        # interpret; the kernel's own word that it is dead is not.
+        # interpret; the kernel's own signal that it is dead is not.
         if os.getppid() != self._parent:
             self._end()
 
     def _serve(self, application: Application) -> None:
         poll = _poll()
         poll.register(self._sock, select.POLLIN)
-        poll.register(self._bell, select.POLLIN)
+        poll.register(self._wake_reading, select.POLLIN)
         while True:
             for descriptor, _ in poll.poll():
-                if descriptor == self._bell:
-                    _drain(self._bell)
+                if descriptor == self._wake_reading:
+                    _drain(self._wake_reading)
                     self._reap()
                 elif not self._hear(application):
                     return
@@ -187,8 +187,8 @@ class Template:
             raise
         if pid == 0:
             self._sock.close()
-            os.close(self._bell)
-            os.close(self._rope)
+            os.close(self._wake_reading)
+            os.close(self._wake_writing)
             orphan_guard.hang_on(self._lifeline)
             os.close(self._lifeline)
             if "gevent.hub" in sys.modules:
@@ -267,9 +267,9 @@ class Template:
         Not for ever: the kernel does not end a process that is stuck in a call of its own.
         """
         poll = _poll()
-        poll.register(self._bell, select.POLLIN)
+        poll.register(self._wake_reading, select.POLLIN)
         while True:
-            _drain(self._bell)
+            _drain(self._wake_reading)
             self._children = {pid: n for pid, n in self._children.items() if _reap_one(pid) is None}
             left = deadline - monotonic()
             if not self._children or left <= 0:

@@ -39,7 +39,7 @@ class ThreadChild(Child):
         """Run jobs until asked to leave."""
         self.streams.route(current_sink)
         self.link.listen(self.hear)
-        self.greet()
+        self.say_ready()
         self._state = ProcessState()
         for lane in self._lanes:
             lane.thread.start()
@@ -139,9 +139,9 @@ class _Lane:
         context.output = output
         run = TaskRun(plan, job, context)
         self._run_code(run)
-        if child.link.severed:
+        if child.link.in_fork:
             # The task is not its own.
-            child.vanish()
+            child.exit_fork()
         run_ns = monotonic_ns() - begun_ns
         child.notes.settle(slot)
         if output is not None:

@@ -18,7 +18,7 @@ from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildSta
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
 
 Place: TypeAlias = Literal["socket", "output", "hung-up"]
-"""Of a child: where it speaks, where its tasks print; and a socket that came to its end."""
+"""Of a child: its socket, the pipe its tasks print to; and a socket that came to its end."""
 
 FOR_EVER: Final = 1e9
 _LONGEST_WAIT: Final = 1.0

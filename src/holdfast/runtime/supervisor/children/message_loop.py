@@ -47,7 +47,7 @@ _MOST_CHUNKS = 8
 _PIPE = 1024 * 1024
 """All that can be in a pipe or socket at one moment, about."""
 _REST = 0.05
-_FAREWELL = 2.0
+_DEATH_TOLD_WITHIN = 2.0
 """Seconds between the end of a child's socket and the news of its death, at the most."""
 _LONGEST_STACK = 256 * 1024
 
@@ -126,7 +126,9 @@ class MessageLoop:
                 listening.rest(child, place, FOR_EVER)
                 if child.hand or child.state is ChildState.READY:
                     # It lives, and nothing that it does can be heard of any more.
-                    self._accuse(child, ProtocolError("closed its socket to the supervisor"))
+                    self._kill_for_breach(
+                        child, ProtocolError("closed its socket to the supervisor")
+                    )
         listening.welcome()
         if listening.has_orphans:
             listening.has_orphans = False
@@ -143,7 +145,7 @@ class MessageLoop:
             if child.state is not ChildState.DEAD and not child.flush():
                 self._listening.unflushed.add(child)
         except ProtocolError as error:
-            self._accuse(child, error)
+            self._kill_for_breach(child, error)
         self._listening.watch(child)
 
     def _hear_template(self, template: TemplateProcess) -> None:
@@ -231,7 +233,7 @@ class MessageLoop:
                     count += 1
                     self._pass_on(child, message)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is this child's doing
-                self._accuse(child, error)
+                self._kill_for_breach(child, error)
                 return
             seconds = child.hearing.spend(len(data), count)
             if seconds and not last:
@@ -241,12 +243,12 @@ class MessageLoop:
                 return
 
     def _hung_up(self, child: ChildHandle) -> None:
-        self._listening.rest(child, "hung-up", _FAREWELL)
+        self._listening.rest(child, "hung-up", _DEATH_TOLD_WITHIN)
         if child.orphaned and self._orphans.get(child, 0) is None:
             # Where its process cannot be watched, this is how its end is noticed.
             self._orphan_died(child)
 
-    def _accuse(self, child: ChildHandle, error: Exception) -> None:
+    def _kill_for_breach(self, child: ChildHandle, error: Exception) -> None:
         """A child did what no child may: it is killed, and its task is charged with it."""
         breach = str(error)
         if not isinstance(error, ProtocolError):
@@ -358,7 +360,7 @@ class MessageLoop:
                     anything = True
                     self._evidence.printed(child, slot, piece)
             except ProtocolError as error:
-                self._accuse(child, error)
+                self._kill_for_breach(child, error)
                 return
             seconds = child.reading.spend(len(data))
             if seconds:

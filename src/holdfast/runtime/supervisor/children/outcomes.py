@@ -1,4 +1,4 @@
-"""What became of the tasks that a child had in hand: by its own word, or by its death.
+"""What became of the tasks that a child had in hand: by its own report, or by its death.
 
 Owns the `Outcome` that is written about them. A child is believed about its
 own tasks only; whether a task is its own has been asked before (`Ledger.own`).
@@ -73,7 +73,7 @@ class Death:
         self._exit = exit_code, exit_signal
         given = [a for a in runs if a.given_at]
         said = {entry.slot for entry in child.page.begun()}
-        # One that was seen to run and told to end would have left word of its end.
+        # One that was seen to run and told to end would have reported its end.
         self._begun = {a.slot for a in given if a.slot in said or (a.begun_at and a.told_to_end)}
         stepping = child.page.stepping() if child.kind == "async" else 0
         self._culprit = stepping if stepping in self._begun else 0
@@ -118,7 +118,7 @@ def watch_orphan(child: ChildHandle) -> int | None:
 
 
 def orphan_ended(child: ChildHandle, descriptor: int | None) -> ProcessEnd:
-    """Take leave of one that is dead: what is left of its process group is killed."""
+    """One is dead: what is left of its process group is killed."""
     if child.pid is None:
         return ProcessEnd()
     orphan_guard.kill_group(child.pid)

@@ -108,7 +108,7 @@ class TemplateProcess:
             self.sock.setblocking(False)
 
     def reap(self) -> str:
-        """Take leave of one that has ended, or has closed its socket; how it ended, in words."""
+        """Reap one that has ended, or has closed its socket; how it ended, in words."""
         self.sock.close()
         try:
             status = self.process.wait(_REAPED)

@@ -87,7 +87,7 @@ Holds: TypeAlias = Callable[[object, object], bool]
 
 
 class NotAllowed(Exception):
-    """A task asked for what is none of its business."""
+    """A task asked for what code in a task may not have."""
 
 
 def check(asked: Asked, holds: Holds) -> None:
