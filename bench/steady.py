@@ -12,7 +12,7 @@ from bench.lifecycle import BATCH, finish, open_raw, take, work
 from bench.place import ENGINES, PgConnection, Place, Places, connect_postgres
 from bench.raw import drain
 from holdfast.core.records import HEAD
-from holdfast.store.verbs import leases
+from holdfast.store.verbs import claims, leases
 
 _UPDATES = """
 SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'holdfast_tasks'
@@ -144,7 +144,7 @@ def _most_leases(place: Place, batches: int) -> tuple[int, int]:
         if monotonic() - cleaned_at >= 1.0:
             most = max(most, place.store.run(leases.count()))
             busiest = max(busiest, len(spent))
-            place.store.run(leases.clean(spent))
+            place.store.run(claims.clean(spent))
             spent.clear()
             cleaned_at = monotonic()
         finish(place, claimed)

@@ -10,8 +10,8 @@ from holdfast.core.decide import Change
 from holdfast.core.records import LOST, NO_USAGE, Answer, Landing, Usage
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import end_reasons
+from holdfast.store.verbs.claims import Renewed
 from holdfast.store.verbs.end_reasons import EndReason
-from holdfast.store.verbs.leases import Renewed
 from tests.model.verdict import RUN_AGAIN, Verdict
 from tests.model.world import (
     CANCELLED,

@@ -280,7 +280,7 @@ class Working(Machine):
         tokens.append(STRANGER)
         self.both(
             self.model.renew(tokens, lease * SECOND),
-            lambda side: leases.renew(tokens, lease_us=lease * SECOND),
+            lambda side: claims.renew(tokens, lease_us=lease * SECOND),
         )
 
     @precondition(lambda self: self.model.leases)
@@ -292,7 +292,7 @@ class Working(Machine):
             for token in self.model.leases
             if not self.model.carried(token, CLAIMED) and not self.model.carried(token, RUNNING)
         ]
-        self.both(self.model.clean(over), lambda side: leases.clean(over))
+        self.both(self.model.clean(over), lambda side: claims.clean(over))
 
     @precondition(lambda self: self.model.leases)
     @rule(picked=pick)

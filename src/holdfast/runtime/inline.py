@@ -31,7 +31,7 @@ from holdfast.runtime.supervisor.state.child_handle import job_of
 from holdfast.runtime.wire.messages import Note
 from holdfast.store.callers.home import Home
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import claims, evidence, finish, leases, timing
+from holdfast.store.verbs import claims, evidence, finish, timing
 from holdfast.store.verbs.claims import Begin
 from holdfast.store.verbs.evidence import TaskNote
 from holdfast.store.verbs.finish import Completion, RunChange
@@ -114,7 +114,7 @@ class Inline:
         """
         self._names = queues or sorted({task.queue for task in self._application.tasks})
         self._drain()
-        self.store.run(leases.clean(self._tokens))
+        self.store.run(claims.clean(self._tokens))
         return self._runs
 
     def _drain(self) -> None:

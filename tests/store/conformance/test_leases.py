@@ -13,7 +13,7 @@ from holdfast.core.outcome import Crashed, Failed
 from holdfast.core.records import LOST, Answer
 from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.store import rows
-from holdfast.store.verbs import leases
+from holdfast.store.verbs import claims, leases
 from holdfast.store.verbs.leases import Abandoned, Recovery
 from tests.support.locks import locked_rows
 from tests.support.stores import MORNING, SECOND, Kind, Lab, Labs
@@ -47,7 +47,7 @@ def test_renewing_prolongs_what_is_still_there_and_tells_what_is_not(lab: Lab) -
     a, b = lab.claimed(), lab.claimed()
     gone = new_token()
     now = lab.clock.advance(10)
-    assert lab.run(leases.renew([a.token, gone], lease_us=LEASE_US)).kept == {a.token}
+    assert lab.run(claims.renew([a.token, gone], lease_us=LEASE_US)).kept == {a.token}
     expiries = {
         rows.uuid(token): at
         for token, at in lab.sql("SELECT token, expires_at FROM holdfast_leases")
@@ -58,7 +58,7 @@ def test_renewing_prolongs_what_is_still_there_and_tells_what_is_not(lab: Lab) -
 def test_a_lease_past_its_time_is_not_lost_while_its_row_is_there(lab: Lab) -> None:
     task = lab.running()
     lab.clock.advance(LEASE + 100)
-    assert lab.run(leases.renew([task.token], lease_us=LEASE_US)).kept == {task.token}
+    assert lab.run(claims.renew([task.token], lease_us=LEASE_US)).kept == {task.token}
     assert lab.run(leases.recover(crashed)) is None
     lab.clock.advance(LEASE + 100)
     assert lab.complete(task).answer is Answer.LANDED
@@ -73,7 +73,7 @@ def test_no_end_of_a_run_touches_the_lease_the_keeper_cleans_it(lab: Lab) -> Non
     lab.fail(tasks[1])
     lab.cancel(tasks[2].id)
     assert lab.contents("leases") == before
-    assert lab.run(leases.clean([tasks[0].token, new_token()])) == 1
+    assert lab.run(claims.clean([tasks[0].token, new_token()])) == 1
     assert lab.run(leases.count()) == 0
 
 
@@ -180,7 +180,7 @@ def test_a_task_that_has_been_claimed_again_is_not_the_old_leases_any_more(lab: 
     lab.fail_and_resubmit(old)
     new = lab.run_again(old.id)
     lab.clock.advance(1)
-    lab.run(leases.renew([new.token], lease_us=LEASE_US))
+    lab.run(claims.renew([new.token], lease_us=LEASE_US))
     lab.clock.advance(LEASE - 0.5)
     assert recover(lab) == Recovery(old.token, WORKER, released=0, recovered=0, left=0)
     assert lab.complete(new).answer is Answer.LANDED
@@ -190,7 +190,7 @@ def test_a_worker_that_comes_back_finds_its_lease_gone_and_cannot_write(lab: Lab
     task = lab.running()
     lab.clock.advance(LEASE + 1)
     recover(lab)
-    assert lab.run(leases.renew([task.token], lease_us=LEASE_US)).kept == set()
+    assert lab.run(claims.renew([task.token], lease_us=LEASE_US)).kept == set()
     before = lab.contents()
     assert lab.complete(task) == LOST
     assert lab.end(task, Failed(BOOM)) == LOST

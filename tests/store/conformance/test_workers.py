@@ -6,8 +6,9 @@ from typing import Any
 
 from holdfast.core.records import WorkerRecord, WorkerState
 from holdfast.store.op import At
-from holdfast.store.verbs import stats, workers
-from holdfast.store.verbs.stats import Minute, Tally
+from holdfast.store.verbs import finish, inspect, workers
+from holdfast.store.verbs.finish import Tally
+from holdfast.store.verbs.inspect import Minute
 from tests.support.stores import MORNING, SECOND, Lab
 
 MINUTE = 60 * SECOND
@@ -120,7 +121,7 @@ def test_counters_add_up_over_workers_and_tasks_per_minute_and_queue(lab: Lab) -
     start = lab.clock.move_to(MORNING // MINUTE * MINUTE + MINUTE)
     lab.clock.advance(59.999_999)
     lab.run(
-        stats.add(
+        finish.add_tallies(
             [
                 Tally("w-1", "q", "t", completed=3, wait_us=10, run_us=100),
                 Tally("w-1", "q", "u", failed=1, retried=2, other=4),
@@ -128,22 +129,22 @@ def test_counters_add_up_over_workers_and_tasks_per_minute_and_queue(lab: Lab) -
             ]
         )
     )
-    lab.run(stats.add([Tally("w-1", "q", "t", completed=2, run_us=5)]))
-    lab.run(stats.add([Tally("w-2", "q", "t", completed=10**12)]))
+    lab.run(finish.add_tallies([Tally("w-1", "q", "t", completed=2, run_us=5)]))
+    lab.run(finish.add_tallies([Tally("w-2", "q", "t", completed=10**12)]))
     lab.clock.advance(0.000_001)
-    lab.run(stats.add([Tally("w-1", "q", "t", completed=1)]))
-    assert lab.run(stats.minutes(0)) == [
+    lab.run(finish.add_tallies([Tally("w-1", "q", "t", completed=1)]))
+    assert lab.run(inspect.minutes(0)) == [
         Minute(start, "q", 5 + 10**12, 1, 2, 4, 10, 105),
         Minute(start, "r", 1, 0, 0, 0, 0, 0),
         Minute(start + MINUTE, "q", 1, 0, 0, 0, 0, 0),
     ]
-    assert [row.minute for row in lab.run(stats.minutes(start + 1))] == [start + MINUTE]
+    assert [row.minute for row in lab.run(inspect.minutes(start + 1))] == [start + MINUTE]
 
 
 def test_each_worker_counts_in_rows_of_its_own(lab: Lab) -> None:
     for name in ("w-1", "w-2"):
         for _ in range(3):
-            lab.run(stats.add([Tally(name, "q", "t", completed=1)]))
+            lab.run(finish.add_tallies([Tally(name, "q", "t", completed=1)]))
     assert lab.sql("SELECT worker_id, completed FROM holdfast_stats ORDER BY worker_id") == [
         ("w-1", 3),
         ("w-2", 3),
@@ -151,5 +152,5 @@ def test_each_worker_counts_in_rows_of_its_own(lab: Lab) -> None:
 
 
 def test_nothing_to_count_is_no_work(lab: Lab) -> None:
-    lab.run(stats.add([]))
-    assert lab.run(stats.minutes(At(0))) == []
+    lab.run(finish.add_tallies([]))
+    assert lab.run(inspect.minutes(At(0))) == []

@@ -13,8 +13,8 @@ import pytest
 from psycopg.adapt import PyFormat, Transformer
 
 from holdfast.store.op import Column
-from holdfast.store.postgres import arrays
-from holdfast.store.postgres.value_adapters import NeutralCursor
+from holdfast.store.postgres import values as arrays
+from holdfast.store.postgres.values import NeutralCursor
 
 ID = bytes(range(16))
 OTHER = bytes(range(16, 32))

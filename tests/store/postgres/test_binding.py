@@ -24,7 +24,7 @@ from holdfast.store.op import (
     Uuids,
 )
 from holdfast.store.postgres.binding import Binder
-from holdfast.store.postgres.value_adapters import Jsonb, NeutralCursor
+from holdfast.store.postgres.values import Jsonb, NeutralCursor
 
 ID = bytes(range(16))
 OTHER = bytes(range(16, 32))

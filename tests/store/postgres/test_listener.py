@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.store.op import Channel
 from holdfast.store.postgres.connection import Opener
+from holdfast.store.postgres.hints import PollListener, PostgresListener
 from holdfast.store.postgres.listen_route import ListenRoute
-from holdfast.store.postgres.listener import PollListener, PostgresListener
 from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.settings import StoreSettings, parse_url
 from tests.store.postgres.conftest import MakeStore

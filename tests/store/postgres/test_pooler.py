@@ -15,7 +15,7 @@ from holdfast import ConfigError, Holdfast, Retry, TaskFailed, Unique, WaitTimeo
 from holdfast.store.op import Channel, Statement, Steps, alone, reads, writes
 from holdfast.store.postgres import listen_route
 from holdfast.store.postgres.connection import OwnConnection
-from holdfast.store.postgres.listener import PollListener
+from holdfast.store.postgres.hints import PollListener
 from holdfast.store.postgres.pool import Pool
 from holdfast.store.postgres.store import PostgresStore
 from tests.store.postgres import conftest, verbs

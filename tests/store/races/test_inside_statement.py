@@ -19,7 +19,7 @@ from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import Retry
 from holdfast.core.records import LOST, Answer
 from holdfast.core.status import TaskStatus
-from holdfast.store.verbs import leases, operate, queues, retention, timing
+from holdfast.store.verbs import claims, leases, operate, queues, retention, timing
 from tests.model.outcomes import change_for
 from tests.store.races.actor import Hand, Script
 from tests.store.races.stage import Stage, Texts
@@ -167,7 +167,7 @@ def test_a_lease_that_is_renewed_while_the_reaper_looks(labs: Labs) -> None:
         lab = gated.lab
         task = lab.running()
         lab.clock.advance(60)
-        renewed = leases.renew([task.token], lease_us=LEASE_US)
+        renewed = claims.renew([task.token], lease_us=LEASE_US)
         assert gated.play(reap, lambda: lab.run(renewed)) is None
         assert lab.status(task.id) is RUNNING
 
@@ -286,7 +286,7 @@ def test_a_task_that_changes_hands_while_it_is_audited(labs: Labs, what: str) ->
                 assert lab.run(leases.recover(vanished)) is not None
             elif what == "ended":
                 lab.complete(task)
-                lab.run(leases.clean([task.token]))
+                lab.run(claims.clean([task.token]))
             lab.claim()
 
         audited = gated.play(lambda hand: hand.run(leases.audit()), meanwhile)

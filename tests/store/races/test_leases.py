@@ -6,7 +6,7 @@ from holdfast.core.decide import Change
 from holdfast.core.options.policy import Policy
 from holdfast.core.records import Answer
 from holdfast.core.status import TaskStatus
-from holdfast.store.verbs import leases
+from holdfast.store.verbs import claims, leases
 from tests.model.outcomes import change_for
 from tests.store.races.actor import Hand
 from tests.store.races.stage import Scene, Stage
@@ -87,7 +87,7 @@ def test_a_renewal(stage: Stage) -> None:
         ids[:] = [task.id]
         lab.clock.advance(60)
         return {
-            "keeper": lambda hand: hand.run(leases.renew([task.token], lease_us=LEASE_US)),
+            "keeper": lambda hand: hand.run(claims.renew([task.token], lease_us=LEASE_US)),
             "reaper": reap,
         }
 

@@ -19,7 +19,7 @@ from holdfast.core.options.policy import Policy
 from holdfast.core.records import BUSY, Answer, ClaimedTask, Landing
 from holdfast.core.status import TaskStatus
 from holdfast.store.callers import postgres_connection
-from holdfast.store.verbs import finish, leases, retention, submit, timing
+from holdfast.store.verbs import claims, finish, leases, retention, submit, timing
 from tests.model.outcomes import change_for
 from tests.support.stores import Kind, Lab, Labs
 from tests.support.verbs import LEASE_US, PID, WORKER, step
@@ -98,7 +98,7 @@ def test_nobody_waits_for_a_task_that_is_held(lab: Lab, user: psycopg.Connection
                 skip_locked=True,
             )
         ),
-        "renew": lambda: lab.run(leases.renew([held.token], lease_us=LEASE_US)),
+        "renew": lambda: lab.run(claims.renew([held.token], lease_us=LEASE_US)),
         "claim": lambda: lab.claim(),
         "promote": lambda: lab.run(timing.promote()),
         "expire": lambda: lab.run(timing.expire()),

@@ -51,7 +51,7 @@ from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
 from holdfast.runtime.wire.messages import Kind, KnownTask, Manifest
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import leases
+from holdfast.store.verbs import claims
 from holdfast.store.verbs.claims import known_name
 
 log = logging.getLogger("holdfast.worker")
@@ -349,7 +349,7 @@ class Supervisor:
         spent = self.ledger.take_spent()
         try:
             if spent:
-                self._store.run(leases.clean(list(spent)))
+                self._store.run(claims.clean(list(spent)))
         except StoreUnavailable:
             # They expire by themselves.
             pass

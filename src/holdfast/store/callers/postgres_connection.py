@@ -24,7 +24,7 @@ from holdfast.core.errors import ConfigError, HoldfastError, StoreError, StoreUn
 from holdfast.store.op import Mode, Op, Rows, Statement, adrive, drive
 from holdfast.store.postgres import faults
 from holdfast.store.postgres.binding import Binder
-from holdfast.store.postgres.value_adapters import AsyncNeutralCursor, NeutralCursor
+from holdfast.store.postgres.values import AsyncNeutralCursor, NeutralCursor
 
 T = TypeVar("T")
 

@@ -41,10 +41,9 @@ from holdfast.store.op import (
     Texts,
     Uuids,
 )
-from holdfast.store.postgres import arrays
-from holdfast.store.postgres.arrays import BinaryArray
+from holdfast.store.postgres import values as encoded
 from holdfast.store.postgres.hints import channel_name, short
-from holdfast.store.postgres.value_adapters import Jsonb
+from holdfast.store.postgres.values import BinaryArray, Jsonb
 
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -91,7 +90,7 @@ class Binder:
             heard = short(asked.hint.queues) if payloads is None else payloads
             values["hint_channel"] = channel_name(asked.hint.channel, self._schema)
             if heard:
-                values["hint_payloads"] = arrays.texts(heard)
+                values["hint_payloads"] = encoded.texts(heard)
         try:
             params = [values[name] for name in numbered[1]]
         except KeyError as missing:
@@ -123,13 +122,13 @@ def _spread(name: str, table: Table, values: dict[str, Any]) -> str:
             rows, columns = [row[:own] for row in rows], columns[:own]
     batches = zip(*rows, strict=True) if rows else repeat(())
     for (column, kind), batch in zip(columns, batches, strict=bool(rows)):
-        values[column] = arrays.ENCODERS[kind](batch)
+        values[column] = encoded.ENCODERS[kind](batch)
     return name
 
 
 def _changes(changes: Changes) -> tuple[Jsonb, BinaryArray]:
     if not changes.rows:
-        return _jsonb({}), arrays.uuids([])
+        return _jsonb({}), encoded.uuids([])
     keys, tokens, fields = zip(*changes.rows, strict=True)
     ids = list(map(_id, keys))
     # Nearly every change of a batch carries the token of the same claim.
@@ -140,7 +139,7 @@ def _changes(changes: Changes) -> tuple[Jsonb, BinaryArray]:
         values = [[text[token], *given] for token, given in zip(tokens, fields, strict=True)]
     else:
         values = [_fields(text[token], given) for token, given in zip(tokens, fields, strict=True)]
-    return _jsonb(dict(zip([id.hex() for id in ids], values, strict=True))), arrays.uuids(ids)
+    return _jsonb(dict(zip([id.hex() for id in ids], values, strict=True))), encoded.uuids(ids)
 
 
 def _fields(token: str, fields: Sequence[Any] | Mapping[str, Any]) -> object:
@@ -167,12 +166,12 @@ def _id(key: Key) -> bytes:
     return key
 
 
-_NO_TEXTS = arrays.texts([])
+_NO_TEXTS = encoded.texts([])
 _AS_IT_IS = frozenset({str, int, bool, float, type(None)})
 _ENCODE: dict[type, Callable[[Any], Any]] = {
-    Uuids: arrays.uuids,
-    Keys: arrays.uuids,
-    Texts: arrays.texts,
-    Ints: arrays.bigints,
+    Uuids: encoded.uuids,
+    Keys: encoded.uuids,
+    Texts: encoded.texts,
+    Ints: encoded.bigints,
     dict: _jsonb,
 }

@@ -30,7 +30,7 @@ from psycopg.rows import TupleRow
 
 from holdfast.core.errors import ConfigError
 from holdfast.store.postgres.faults import ServerSilent, malformed, translate, translate_connect
-from holdfast.store.postgres.value_adapters import NeutralCursor
+from holdfast.store.postgres.values import NeutralCursor
 from holdfast.store.settings import StoreSettings
 
 logger = logging.getLogger("holdfast.store")

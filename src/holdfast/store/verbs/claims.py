@@ -1,6 +1,6 @@
-"""claim, start, release: taking tasks, beginning them, giving them back.
+"""claim, start, release, renew: taking tasks, beginning them, giving them back, keeping them.
 
-Owns the beginning of a claim. Invariant: a task in CLAIMED or RUNNING carries exactly
+Owns a worker's side of its claims. Invariant: a task in CLAIMED or RUNNING carries exactly
 one token, the lease row of that token names it, and nobody writes to the task without
 it. Nothing enters these states except through `claim` and `start`.
 
@@ -328,3 +328,37 @@ def lockable(keys: Sequence[Key]) -> Steps[set[Key]]:
     nor what waits for them is held."""
     found = yield Statement("lock", {"keys": Keys(keys)})
     return {rows.key(row[0]) for row in found}
+
+
+class Renewed(NamedTuple):
+    """Which leases are still ours."""
+
+    kept: set[bytes]
+    held: set[bytes]
+    """Of those, the ones that somebody's transaction holds, so that they were not prolonged.
+    Nobody else can take them meanwhile."""
+
+
+@alone
+def renew(tokens: Sequence[bytes], *, lease_us: int) -> Steps[Renewed]:
+    """Prolong these leases; waits for nobody."""
+    found = yield Statement("renew", {"tokens": Uuids(tokens), "lease_us": lease_us})
+    answers = {rows.uuid(token): bool(renewed) for token, renewed in found}
+    return Renewed(set(answers), {token for token, renewed in answers.items() if not renewed})
+
+
+@reads
+def covered(tokens: Sequence[bytes]) -> Steps[dict[bytes, list[Key]]]:
+    """The tasks that still carry each of these tokens."""
+    found = yield Statement("covered", {"tokens": Uuids(tokens)})
+    tasks: dict[bytes, list[Key]] = {}
+    for token, key in found:
+        tasks.setdefault(rows.uuid(token), []).append(rows.key(key))
+    return tasks
+
+
+@alone
+def clean(tokens: Sequence[bytes]) -> Steps[int]:
+    """Delete the leases of batches whose tasks have all ended durably."""
+    found = yield Statement("clean_leases", {"tokens": Uuids(tokens)})
+    return len(found)

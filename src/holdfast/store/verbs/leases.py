@@ -39,7 +39,6 @@ from holdfast.store.op import (
     Statement,
     Steps,
     Uuids,
-    alone,
     reads,
     writes,
 )
@@ -88,40 +87,6 @@ class Recovery:
     """Tasks that could not be locked, decided or written; they stay in the lease row."""
     unreadable: str | None = None
     """The token of a lease that could not be read, as it stood there."""
-
-
-class Renewed(NamedTuple):
-    """Which leases are still ours."""
-
-    kept: set[bytes]
-    held: set[bytes]
-    """Of those, the ones that somebody's transaction holds, so that they were not prolonged.
-    Nobody else can take them meanwhile."""
-
-
-@alone
-def renew(tokens: Sequence[bytes], *, lease_us: int) -> Steps[Renewed]:
-    """Prolong these leases; waits for nobody."""
-    found = yield Statement("renew", {"tokens": Uuids(tokens), "lease_us": lease_us})
-    answers = {rows.uuid(token): bool(renewed) for token, renewed in found}
-    return Renewed(set(answers), {token for token, renewed in answers.items() if not renewed})
-
-
-@reads
-def covered(tokens: Sequence[bytes]) -> Steps[dict[bytes, list[Key]]]:
-    """The tasks that still carry each of these tokens."""
-    found = yield Statement("covered", {"tokens": Uuids(tokens)})
-    tasks: dict[bytes, list[Key]] = {}
-    for token, key in found:
-        tasks.setdefault(rows.uuid(token), []).append(rows.key(key))
-    return tasks
-
-
-@alone
-def clean(tokens: Sequence[bytes]) -> Steps[int]:
-    """Delete the leases of batches whose tasks have all ended durably."""
-    found = yield Statement("clean_leases", {"tokens": Uuids(tokens)})
-    return len(found)
 
 
 class Outlook(NamedTuple):

@@ -25,6 +25,7 @@ from holdfast.runtime.supervisor.state.child_handle import Assignment
 from holdfast.runtime.wire.messages import Job, Note
 from holdfast.store.op import Op
 from holdfast.store.postgres.store import PostgresStore
+from holdfast.store.verbs import claims
 from tests.support.deadline import until
 from tests.support.hands import Hands
 from tests.support.locks import impatient, locked_rows, locked_table
@@ -107,9 +108,8 @@ def test_claimed_tasks_go_back_at_a_stop_but_for_the_held_one(
 
 
 def _renewal(task: ClaimedTask) -> Op[Any]:
-    from holdfast.store.verbs import leases
 
-    return leases.renew([task.token], lease_us=LEASE_US)
+    return claims.renew([task.token], lease_us=LEASE_US)
 
 
 def test_a_lease_that_is_held_is_not_lost(lab: Lab, store: PostgresStore, hands: Hands) -> None:

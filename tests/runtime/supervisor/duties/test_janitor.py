@@ -13,7 +13,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.janitor import Janitor
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.store.verbs import finish, inspect, leases, stats
+from holdfast.store.verbs import claims, finish, inspect, leases
 from holdfast.store.verbs.finish import Completion
 from tests.store.plans import filled
 from tests.support.stores import Kind, Lab, Labs, on_each_engine
@@ -74,15 +74,15 @@ def test_a_walk_whose_worker_is_gone_is_taken_over_where_it_was(
 
 @on_each_engine
 def test_counters_are_forgotten(lab: Lab) -> None:
-    tally = stats.Tally("w", "q", "t", completed=1)
-    lab.run(stats.add([tally]))
+    tally = finish.Tally("w", "q", "t", completed=1)
+    lab.run(finish.add_tallies([tally]))
     lab.clock.advance(8 * DAY)
-    lab.run(stats.add([tally]))
+    lab.run(finish.add_tallies([tally]))
     walk(janitor_of(lab))
-    assert [minute.completed for minute in lab.run(stats.minutes(0))] == [1]
+    assert [minute.completed for minute in lab.run(inspect.minutes(0))] == [1]
     lab.clock.advance(20 * DAY)
     walk(janitor_of(lab, stats=None))
-    assert len(lab.run(stats.minutes(0))) == 1
+    assert len(lab.run(inspect.minutes(0))) == 1
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_a_healthy_busy_queue_raises_no_alarm(
             if tasks:
                 lab.start(*tasks)
                 lab.run(finish.complete([Completion(t.key, t.token, "1") for t in tasks]))
-                lab.run(leases.clean([tasks[0].token]))
+                lab.run(claims.clean([tasks[0].token]))
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:

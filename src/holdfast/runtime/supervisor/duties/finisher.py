@@ -42,8 +42,7 @@ from holdfast.runtime.supervisor.task_log import TaskLog, named
 from holdfast.store.op import Key, Op, apart, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import finish, inspect
-from holdfast.store.verbs.finish import NO_EXTRAS, Completion, Extras, RunChange
-from holdfast.store.verbs.stats import Tally
+from holdfast.store.verbs.finish import NO_EXTRAS, Completion, Extras, RunChange, Tally
 
 log = logging.getLogger("holdfast.worker")
 

@@ -27,7 +27,7 @@ from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.op import Key, at_once
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import leases
+from holdfast.store.verbs import claims, leases
 
 log = logging.getLogger("holdfast.worker")
 
@@ -83,7 +83,7 @@ class LeaseKeeper:
         self._asking_since = now
         try:
             kept, held = self._ask(tokens)
-            strangers = self._store.run(leases.covered(list(kept))) if kept else {}
+            strangers = self._store.run(claims.covered(list(kept))) if kept else {}
         except StoreUnavailable as error:
             self._outage.noted(error)
             return
@@ -98,8 +98,8 @@ class LeaseKeeper:
         self._drop(set(tokens) - kept)
         self._disown(strangers)
 
-    def _ask(self, tokens: list[bytes]) -> leases.Renewed:
-        return self._store.run(leases.renew(tokens, lease_us=self._ledger.options.lease_us))
+    def _ask(self, tokens: list[bytes]) -> claims.Renewed:
+        return self._store.run(claims.renew(tokens, lease_us=self._ledger.options.lease_us))
 
     def _renew_held(self, tokens: set[bytes]) -> None:
         """Try those again that somebody held; the others have time."""
@@ -195,7 +195,7 @@ class LeaseKeeper:
         if not spent:
             return
         try:
-            self._store.run(leases.clean(list(spent)))
+            self._store.run(claims.clean(list(spent)))
         except StoreUnavailable as error:
             self._outage.noted(error)
             self._ledger.spend(spent)

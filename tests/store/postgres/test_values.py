@@ -14,7 +14,7 @@ from psycopg.rows import DictRow, dict_row
 
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import At
-from holdfast.store.postgres.value_adapters import Jsonb, NeutralCursor
+from holdfast.store.postgres.values import Jsonb, NeutralCursor
 
 ID = bytes(range(16))
 AT = At(1_794_778_469_003_715)
