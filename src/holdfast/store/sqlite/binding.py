@@ -73,7 +73,7 @@ class Call(NamedTuple):
     now: int | None = None
     """Where among the values the time goes."""
     gives_bytes: bool = False
-    """Whether its texts come as bytes (see `foreign_text`)."""
+    """Whether its texts come as bytes (`driver.from_bytes`)."""
     returns: bool = True
     """Whether a text that runs for each row has rows to return."""
     all_or_none: bool = False

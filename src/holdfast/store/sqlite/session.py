@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from holdfast.store.op import Hint, Rows, Statement
 from holdfast.store.row_refused import RowRefused
 from holdfast.store.sqlite.binding import Binder, Call
-from holdfast.store.sqlite.drivers import foreign_text
-from holdfast.store.sqlite.drivers.driver import Connection
+from holdfast.store.sqlite.drivers.driver import Connection, from_bytes
 
 
 class Session:
@@ -61,4 +60,4 @@ class Session:
             rows = self._connection.execute_many(call.sql, call.rows)
         else:
             rows = self._connection.execute(call.sql, call.values)
-        return foreign_text.from_bytes(rows) if call.gives_bytes else rows
+        return from_bytes(rows) if call.gives_bytes else rows

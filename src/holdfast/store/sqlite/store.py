@@ -256,9 +256,9 @@ class SqliteStore:
         process = fork.process
         try:
             now = self.clock.begin(connection)
-            before = connection.total_changes
+            before = connection.total_changes()
             value = work(Session(connection, self._binder, now), connection)
-            if connection.total_changes != before:
+            if connection.total_changes() != before:
                 self.clock.end(connection, now)
             if process != fork.settle():
                 raise StoreError("the process was forked inside a transaction; it is the parent's")

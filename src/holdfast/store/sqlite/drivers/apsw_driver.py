@@ -14,13 +14,13 @@ import apsw
 from holdfast.core.errors import ConfigError
 from holdfast.store.op import Row
 from holdfast.store.sqlite import faults
-from holdfast.store.sqlite.drivers import foreign_text
 from holdfast.store.sqlite.drivers.driver import (
     STATEMENTS,
     Connection,
     Driver,
     Parameters,
     result_code,
+    text,
 )
 
 _opened: WeakSet[apsw.Connection] = WeakSet()
@@ -41,8 +41,14 @@ class ApswConnection(Connection):
 
     def _query_leniently(self, sql: str, parameters: Parameters) -> list[Row]:
         columns = len(self._cursor.execute(sql, parameters).description)
-        asked = foreign_text.with_types(sql, columns)
-        return foreign_text.from_types(self._cursor.execute(asked, parameters).fetchall())
+        rows = self._cursor.execute(_with_types(sql, columns), parameters).fetchall()
+        return [
+            tuple(
+                text(value) if kind == "text" else value
+                for kind, value in zip(row[::2], row[1::2], strict=True)
+            )
+            for row in rows
+        ]
 
     def script(self, sql: str) -> None:
         self.execute(sql)
@@ -65,6 +71,17 @@ class ApswConnection(Connection):
         # How long a caller's connection waits is left to its own handler: there is no way to
         # learn it, and so none to put it back.
         self._cursor.execute(sql)
+
+
+def _with_types(sql: str, columns: int) -> str:
+    """A query around a query: for each column the type and then the value, texts as bytes."""
+    names = [f"c{place}" for place in range(columns)]
+    values = ", ".join(
+        f"typeof({c}), CASE typeof({c}) WHEN 'text' THEN CAST({c} AS BLOB) ELSE {c} END"
+        for c in names
+    )
+    query = sql.rstrip().rstrip(";")
+    return f"WITH asked ({', '.join(names)}) AS ({query}) SELECT {values} FROM asked"
 
 
 def _open(path: str, busy_timeout: float) -> ApswConnection:

@@ -52,7 +52,8 @@ class Connection(ABC):
         self._cursor = cursor
         self._path = path
         self._changes = changes
-        self._total_changes = total_changes
+        self.total_changes = total_changes
+        """Rows written through this connection so far."""
         self.broken = False
         """Whether it reported something after which it should be opened anew."""
 
@@ -60,24 +61,25 @@ class Connection(ABC):
     def in_transaction(self) -> bool:
         return bool(self._raw.in_transaction)
 
-    @property
-    def total_changes(self) -> int:
-        """Rows written through this connection so far."""
-        return self._total_changes()
-
     def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Run one statement; what it returns.
+
+        Both libraries refuse a whole answer for one text that is not UTF-8. Then a query is run
+        again, and such bytes become lone surrogates (`text`), so that the row comes through and
+        whoever decodes it can say which column is wrong. A change cannot be made twice, so the
+        texts that it returns are asked for as bytes (`CAST(column AS BLOB)`, see `from_bytes`).
+        """
         try:
             rows: list[Row] = self._cursor.execute(sql, parameters).fetchall()
             return rows
         except UnicodeDecodeError:
-            return self._read_foreign_text(sql, parameters)
+            return self._query_again(sql, parameters)
         except self._error as error:
             if _NOT_UTF8 in str(error):
-                return self._read_foreign_text(sql, parameters)
+                return self._query_again(sql, parameters)
             raise self._fault(error) from error
 
-    def _read_foreign_text(self, sql: str, parameters: Parameters) -> list[Row]:
-        """Run a query again, in which some text is not UTF-8."""
+    def _query_again(self, sql: str, parameters: Parameters) -> list[Row]:
         try:
             return self._query_leniently(sql, parameters)
         except self._error as error:
@@ -110,7 +112,10 @@ class Connection(ABC):
 
     def begin_immediate(self) -> None:
         """Begin a transaction that may write; `faults.Busy` if somebody else is writing."""
-        self.execute("BEGIN IMMEDIATE")
+        try:
+            self._cursor.execute("BEGIN IMMEDIATE")
+        except self._error as error:
+            raise self._fault(error) from error
 
     def write_at_once(self, sql: str) -> bool:
         """Run a statement that writes, in the open transaction, without waiting for a lock.
@@ -195,6 +200,16 @@ def result_code(error: Exception) -> int:
     """SQLite's extended code, or plain ERROR for what a library itself complains about."""
     code: int | None = getattr(error, "extendedresult", getattr(error, "sqlite_errorcode", None))
     return faults.ERROR if code is None else code
+
+
+def text(raw: bytes) -> str:
+    """Bytes as text; those that are not UTF-8 as lone surrogates."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def from_bytes(rows: Sequence[Row]) -> list[Row]:
+    """Rows whose bytes are all texts."""
+    return [tuple(text(v) if type(v) is bytes else v for v in row) for row in rows]
 
 
 abandoned: list[Connection] = []

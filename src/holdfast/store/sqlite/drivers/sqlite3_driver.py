@@ -14,13 +14,13 @@ from pathlib import Path
 from holdfast.core.errors import ConfigError
 from holdfast.store.op import Row
 from holdfast.store.sqlite import faults
-from holdfast.store.sqlite.drivers import foreign_text
 from holdfast.store.sqlite.drivers.driver import (
     STATEMENTS,
     Connection,
     Driver,
     Parameters,
     result_code,
+    text,
 )
 
 
@@ -42,7 +42,7 @@ class Sqlite3Connection(Connection):
         )
 
     def _query_leniently(self, sql: str, parameters: Parameters) -> list[Row]:
-        given, self._raw.text_factory = self._raw.text_factory, foreign_text.text
+        given, self._raw.text_factory = self._raw.text_factory, text
         try:
             found: list[Row] = self._cursor.execute(sql, parameters).fetchall()
             return found
