@@ -11,6 +11,7 @@ from typing import Protocol
 import pytest
 
 from tests.support.deadline import until
+from tests.support.postgres import PostgresServer
 from tests.support.worker import WorkerProcess, alive
 
 GOOD = """
@@ -125,6 +126,16 @@ def test_a_database_that_cannot_be_reached(start: Start, tmp_path: Path) -> None
     assert worker.wait() == 3
     assert "127.0.0.1" in worker.said
     assert "secret" not in worker.said
+    assert "Traceback" not in worker.said
+
+
+def test_a_database_that_the_server_does_not_have(
+    start: Start, tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    write(tmp_path, good=GOOD)
+    worker = start("good:app", url=f"{postgres_server.url.rpartition('/')[0]}/nowhere")
+    assert worker.wait() == 3
+    assert "does not exist" in worker.said
     assert "Traceback" not in worker.said
 
 

@@ -15,8 +15,9 @@ import pytest
 from holdfast.core.options.policy import Policy
 from holdfast.runtime.supervisor.children.listening import Listening
 from holdfast.runtime.supervisor.children.message_loop import MessageLoop
-from holdfast.runtime.supervisor.state.child_handle import Assignment
-from holdfast.runtime.wire.messages import Done, Reply
+from holdfast.runtime.supervisor.state.child_handle import Assignment, Pace
+from holdfast.runtime.wire.framing import frame
+from holdfast.runtime.wire.messages import Done, Reply, Said
 from tests.runtime.supervisor.state.test_ledger import claimed
 from tests.support.deadline import until
 from tests.support.hands import Hands
@@ -134,6 +135,50 @@ def test_a_full_socket_is_waited_for_and_not_tried_over_and_over(hands: Hands) -
         stop.set()
         loop.wake()
         thread.join(5)
+        listening.close()
+        os.close(hands.child.output)
+        os.close(child_output)
+
+
+class Complaints:
+    """Evidence that only counts what a child says of no task."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def complained(self, child: object, data: bytes) -> None:
+        self.number += 1
+
+
+def test_a_child_that_floods_its_supervisor_is_heard_at_its_pace(hands: Hands) -> None:
+    complaints, listening = Complaints(), Listening()
+    loop = MessageLoop(
+        hands.ledger,
+        listening,
+        NOBODY,
+        NOBODY,
+        evidence=cast("Any", complaints),
+        relay=NOBODY,
+        stacked=NOBODY,
+        told=NOBODY,
+    )
+    hands.child.output, child_output = os.pipe()
+    hands.child.sock.setblocking(False)
+    hands.child.hearing = Pace(bytes_per_s=1e9, messages_per_s=100, burst_s=0.1)
+    listening.joined(hands.child)
+    at_once = 20
+    flood = b"".join(frame(Said(0, b"x")) for _ in range(at_once))
+    said, began = 0, time.monotonic()
+    try:
+        while time.monotonic() < began + 0.5:
+            if said == complaints.number:
+                hands._theirs.send(flood)
+                said += at_once
+            loop.tick()
+        # What came in one piece is read in one piece.
+        allowed = 100 * (time.monotonic() - began + 0.1) + at_once
+        assert at_once <= complaints.number <= allowed
+    finally:
         listening.close()
         os.close(hands.child.output)
         os.close(child_output)
