@@ -70,8 +70,8 @@ def test_many_waiters_share_one_thread(app: Holdfast, hands: Hands) -> None:
         await asyncio.to_thread(until, lambda: watched(app) == len(handles))
         names = [thread.name for thread in threading.enumerate()]
         assert names.count("holdfast-waiter") == 1
-        # The waiter, the one that looks for the test, one of PostgreSQL's that passes hints on
-        # now and then, and the few that run the store.
+        # The waiter, the one that looks for the test, the one that opens PostgreSQL's listening
+        # connection, and the few that run the store.
         assert len(names) <= before + 3 + app.config.max_connections
         await asyncio.to_thread(finish_all)
         return await asyncio.gather(*waits)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.client.sending.call import Fingerprinter
+from holdfast.core.records import Submission
 
 SEND: dict[str, Any] = {
     "task_name": "resize",
@@ -16,8 +17,9 @@ SEND: dict[str, Any] = {
 }
 
 
-def fingerprint(*, args: str, kwargs: str, unique_key: str | None = None, **asked: Any) -> str:
-    return Fingerprinter(**asked)(args, kwargs, unique_key)
+def fingerprint(*, unique_key: str | None = None, **asked: Any) -> str:
+    asked_for = Submission(id=b"", enqueue_sha="", sent_at=0, **asked)
+    return Fingerprinter(asked_for)(asked_for.args, asked_for.kwargs, unique_key)
 
 
 def test_the_same_send_has_the_same_fingerprint() -> None:

@@ -35,8 +35,7 @@ from holdfast.core.records import Submission
 __all__ = ["Call", "Fingerprinter", "Form"]
 
 _AT_ONCE: Final = Due()
-_QUEUE: Final = "default"
-_PRIORITY: Final = 50
+_BLANK: Final = Submission(b"", "", 1, "default", 50, "", "", "", 0)
 _MOST_SHOWN: Final = 5
 # The fields of a submission before and behind those that differ between the calls of a form:
 # the id before the first, the arguments, their digest and the time between the two.
@@ -78,30 +77,17 @@ class Call(NamedTuple):
 class Fingerprinter:
     """Digests of sends that differ in their arguments only, so the rest is encoded once.
 
-    What is digested is one JSON array of all that was asked for. Give `good_until` only if
-    the caller did: a deadline computed from `good_for` moves with the clock.
+    What is digested is one JSON array of all that was asked for; `good_until` is among it only
+    if the caller gave it: a deadline computed from `good_for` moves with the clock.
     """
 
     __slots__ = ("_head", "_tail")
 
-    def __init__(
-        self,
-        *,
-        task_name: str,
-        version: int,
-        queue_name: str,
-        priority: int,
-        delay_us: int | None = None,
-        run_at: int | None = None,
-        good_until: int | None = None,
-        good_for_us: int | None = None,
-        task_options: str | None = None,
-        tags: str | None = None,
-    ) -> None:
-        before = (task_name, version, queue_name, priority)
-        after = (delay_us, run_at, good_until, good_for_us, task_options, tags)
+    def __init__(self, asked: Submission) -> None:
+        before = (asked.task_name, asked.version, asked.queue_name, asked.priority)
+        times = (asked.delay_us, asked.run_at, asked.good_until, asked.good_for_us)
         self._head = to_json(before)[:-1]
-        self._tail = to_json(after)[1:-1]
+        self._tail = to_json((*times, asked.task_options, asked.tags))[1:-1]
 
     def __call__(self, args: str, kwargs: str, unique_key: str | None = None) -> str:
         """The digest of one send: 64 hex digits."""
@@ -115,96 +101,63 @@ class Form:
 
     def __init__(
         self,
+        blank: Submission,
         choice: SendOptions,
-        *,
-        task_name: str,
-        version: int,
-        queue: str = _QUEUE,
-        priority: int = _PRIORITY,
-        task_options: str | None = None,
-        max_retries: int = 0,
-        tags: str | None = None,
-        good_for_us: int | None = None,
         unique: Unique | None = None,
         signature: Signature | None = None,
     ) -> None:
-        queue = choice.queue or queue
-        priority = choice.priority or priority
-        if choice.tags is not None:
-            tags = to_json(choice.tags) if choice.tags else None
         due = choice.due or _AT_ONCE
+        chosen: dict[str, Any] = {"delay_us": due.delay_us, "run_at": due.run_at}
+        if choice.queue is not None:
+            chosen["queue_name"] = choice.queue
+        if choice.priority is not None:
+            chosen["priority"] = choice.priority
+        if choice.tags is not None:
+            chosen["tags"] = to_json(choice.tags) if choice.tags else None
         if choice.good_until is not None or choice.good_for_us is not None:
-            good_for_us = choice.good_for_us
-        self._name = task_name
+            chosen |= {"good_until": choice.good_until, "good_for_us": choice.good_for_us}
+        self._unique = None if choice.not_unique else choice.unique or unique
+        if self._unique is not None:
+            chosen["on_conflict"] = self._unique.on_conflict
+        blank = blank._replace(**chosen)
+        self._name = blank.task_name
         self._delay_us, self._run_at = due.delay_us, due.run_at
         self._good_until = choice.good_until
-        self._unique = None if choice.not_unique else choice.unique or unique
         self._signature = signature
         self.decode = None if signature is None else signature.decode_result
         """Reads the result of its calls; None where the task is not defined here."""
         self._id = choice.id
         self._own_id = choice.id is not None
-        self._digest = Fingerprinter(
-            task_name=task_name,
-            version=version,
-            queue_name=queue,
-            priority=priority,
-            delay_us=due.delay_us,
-            run_at=due.run_at,
-            good_until=choice.good_until,
-            good_for_us=good_for_us,
-            task_options=task_options,
-            tags=tags,
-        )
-        blank: tuple[Any, ...] = Submission(
-            id=b"",
-            task_name=task_name,
-            version=version,
-            queue_name=queue,
-            priority=priority,
-            args="",
-            kwargs="",
-            enqueue_sha="",
-            sent_at=0,
-            task_options=task_options,
-            tags=tags,
-            delay_us=due.delay_us,
-            run_at=due.run_at,
-            good_until=choice.good_until,
-            good_for_us=good_for_us,
-            max_retries=max_retries,
-            on_conflict="return" if self._unique is None else self._unique.on_conflict,
-        )
+        self._digest = Fingerprinter(blank)
         # A send puts its own five fields between these: half the time of naming all fields.
-        self._before, self._after = blank[_BEFORE], blank[_AFTER]
+        fields: tuple[Any, ...] = blank
+        self._before, self._after = fields[_BEFORE], fields[_AFTER]
 
     @classmethod
     def of(cls, task: TaskDefinition, choice: SendOptions) -> Form:
         """For a task that is defined here, whose signature will be checked."""
-        return cls(
-            choice,
+        blank = _BLANK._replace(
             task_name=task.name,
             version=task.version,
-            queue=task.queue,
+            queue_name=task.queue,
             priority=task.priority,
             task_options=task.task_options,
             max_retries=task.policy.max_retries,
             tags=task.tags_json,
             good_for_us=task.good_for_us,
-            unique=task.unique,
-            signature=task.signature,
         )
+        return cls(blank, choice, task.unique, task.signature)
 
     @classmethod
     def named(cls, name: str, version: int | None, choice: SendOptions) -> Form:
         """For a task whose code is elsewhere; its worker will check the arguments, and knows its
         retries, time limits and other rules."""
-        return cls(
-            choice,
+        blank = _BLANK._replace(
             task_name=checks.task_name(name),
             version=1 if version is None else checks.at_least(1, version, "version"),
             task_options=BY_NAME,
         )
+        return cls(blank, choice)
 
     @property
     def has_id(self) -> bool:

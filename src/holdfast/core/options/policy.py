@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_type_hints
 
 from holdfast.core.errors import ConfigError, PayloadError
 from holdfast.core.options.retry import Retry
@@ -70,17 +70,7 @@ class Policy:
 DEFAULT: Final = Policy()
 BY_NAME: Final = '{"by_name":true}'
 """The options of a task whose sender did not know its definition; who claims it puts in its own."""
-_KINDS: Final[dict[str, Any]] = {
-    "retry": dict[str, Any],
-    "timeout": float | None,
-    "max_heartbeat_interval": float | None,
-    "on_shutdown": OnShutdown,
-    "on_crash": OnCrash,
-    "max_crashes": int,
-    "at_most_once": bool,
-    "dead_letter": bool,
-    "capture_output": bool,
-}
+_KINDS: Final[dict[str, Any]] = {**get_type_hints(Policy), "retry": dict[str, Any]}
 
 
 @lru_cache(maxsize=1024)

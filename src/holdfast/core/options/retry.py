@@ -7,7 +7,7 @@ random number itself and knows no clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from holdfast.core.error_code import ErrorCode
@@ -139,11 +139,7 @@ class Retry:
     def from_dict(cls, plain: Mapping[str, Any]) -> Retry:
         """A policy read back. Its classes are names now: only the child that runs the code
         has the classes, and only the child asks what is listed."""
-        known = {key: plain[key] for key in _KEYS if key in plain}
-        return cls(**known)
-
-
-_KEYS: Final = ("max_retries", "delay", "backoff", "max_delay", "on", "never_on")
+        return cls(**{each.name: plain[each.name] for each in fields(cls) if each.name in plain})
 
 
 def _listing(items: object, option: str) -> tuple[RetryOn, ...]:
