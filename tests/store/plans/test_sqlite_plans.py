@@ -21,6 +21,7 @@ from holdfast.store import statement
 from holdfast.store.open import open_store
 from holdfast.store.settings import parse_url
 from holdfast.store.sqlite.binding import prepare
+from holdfast.store.sqlite.drivers.sqlite3_driver import known_here
 from holdfast.store.verbs import inspect
 from tests.store.plans import filled
 from tests.store.plans.asked import record, statements
@@ -112,7 +113,7 @@ def explain(request: pytest.FixtureRequest, file: Path) -> Iterator[Explain]:
     def explain(name: str) -> list[str]:
         lines: list[str] = []
         for text in statement.texts(name):
-            prepared = prepare(text)
+            prepared = prepare(known_here(text) if request.param == "sqlite3" else text)
             values = (None,) * len(prepared.names)
             lines += [
                 str(row[3]) for row in raw.execute(f"EXPLAIN QUERY PLAN {prepared.sql}", values)

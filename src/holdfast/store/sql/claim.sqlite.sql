@@ -55,8 +55,8 @@ SET status = iif(:begins, 'RUNNING', 'CLAIMED'), ready = 0, claim_token = :token
     worker_hostname = iif(:begins, :hostname, worker_hostname),
     worker_pid = iif(:begins, :pid, worker_pid),
     worker_process_name = iif(:begins, :process_name, worker_process_name),
-    args = iif(length(CAST(args AS BLOB)) > :longest, '', args),
-    kwargs = iif(length(CAST(kwargs AS BLOB)) > :longest, '', kwargs),
+    args = iif(octet_length(args) > :longest, '', args),
+    kwargs = iif(octet_length(kwargs) > :longest, '', kwargs),
     task_options = CASE
         WHEN task_options = :by_name
         THEN json_extract(:policies, '$."' || task_name || '@' || version || '"[0]')

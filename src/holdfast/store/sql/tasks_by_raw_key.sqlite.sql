@@ -2,8 +2,8 @@
 -- or the text of the id, whatever it is. Differs from PostgreSQL, where an id is always one.
 SELECT
     task.id, task.task_name, task.version, task.queue_name, task.priority, task.status,
-    CASE WHEN length(CAST(task.args AS BLOB)) <= 67108864 THEN task.args ELSE '' END AS args,
-    CASE WHEN length(CAST(task.kwargs AS BLOB)) <= 67108864 THEN task.kwargs ELSE '' END AS kwargs,
+    CASE WHEN octet_length(task.args) <= 67108864 THEN task.args ELSE '' END AS args,
+    CASE WHEN octet_length(task.kwargs) <= 67108864 THEN task.kwargs ELSE '' END AS kwargs,
     task.task_options, task.tags, task.enqueue_sha, task.sent_at, task.created_at,
     max(task.updated_at, ifnull(note.updated_at, task.updated_at)) AS updated_at,
     task.enqueued_at, task.run_at, task.due_at, task.good_until, task.good_for_us, task.expire_at,
