@@ -51,7 +51,7 @@ class Claimer:
         began = monotonic()
         if began - self._hinted_at > HINT_EVERY:
             self._hinted_at = began
-            self.cursor.rung()
+            self.cursor.hinted()
         start = self.cursor.start(began)
         claimed = take(self.place, wanted, start)
         full = len(claimed.tasks) == wanted

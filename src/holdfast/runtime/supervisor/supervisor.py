@@ -61,7 +61,7 @@ _REST = 1.0
 """Seconds after which the main thread looks around although nothing stirs."""
 _PROMPT = 1.0
 """Seconds that everything else waits for a first child."""
-_LAST_WORDS = 5.0
+_STOP_PATIENCE = 5.0
 _MOST_SHOWN = 10
 _LARGEST_BATCH = 64 * 1024 * 1024
 
@@ -88,7 +88,7 @@ class Supervisor:
         self._failure: tuple[str, BaseException] | None = None
         self._is_asked = False
         self._owns_process = owns_process
-        self._stirred = WakePipe()
+        self._changed = WakePipe()
         self._hostname = socket.gethostname()
         self.ledger = Ledger(
             options, manifest.tasks, sources(_queues(options, manifest.tasks), manifest.tasks)
@@ -141,7 +141,7 @@ class Supervisor:
             self.ledger,
             listening,
             failed=self._failed,
-            stir=self._stirred.ring,
+            stir=self._changed.wake,
         )
         self._message_loop = MessageLoop(
             self.ledger,
@@ -163,7 +163,7 @@ class Supervisor:
             tasks=manifest.tasks,
             task_log=self._task_log,
         )
-        self._shutdown = Shutdown(self.ledger, self._pool, announce=self._reporter.farewell)
+        self._shutdown = Shutdown(self.ledger, self._pool, announce=self._reporter.say_stopping)
         self._table = self._duties()
 
     def _duties(self) -> DutyTable:
@@ -251,7 +251,7 @@ class Supervisor:
                 self._answer()
                 self._reap()
                 busy = self.options.burst or self._shutdown.asked
-                self._stirred.wait(_STEP if busy else _REST)
+                self._changed.wait(_STEP if busy else _REST)
         finally:
             self._end()
         return self._exit_code()
@@ -286,18 +286,18 @@ class Supervisor:
         return False
 
     def _open(self) -> None:
-        self._remote_hooks.worker("worker_started", _LAST_WORDS)
+        self._remote_hooks.worker("worker_started", _STOP_PATIENCE)
         self._table.start(Start.CLAIMS)
 
     def stop(self) -> None:
         """Ask it to stop; asked again, it hurries. Safe in a signal handler."""
         self._shutdown.ask()
-        self._stirred.ring()
+        self._changed.wake()
 
     def tell(self) -> None:
         """Ask it to say what it is doing. Safe in a signal handler."""
         self._is_asked = True
-        self._stirred.ring()
+        self._changed.wake()
 
     def _answer(self) -> None:
         if not self._is_asked:
@@ -322,20 +322,20 @@ class Supervisor:
         """Stop every thread, in the order in which they stop needing each other."""
         self._pool.close()
         self.ledger.stop_accepting()
-        deadline = monotonic() + _LAST_WORDS
+        deadline = monotonic() + _STOP_PATIENCE
         self._table.stop(Stop.UNAWAITED, Stop.AT_ONCE, deadline=deadline)
         self._table.stop(Stop.WRITTEN, deadline=deadline)
         self._table.stop(Stop.SETTLED, deadline=deadline)
-        self._farewell()
-        self._remote_hooks.worker("worker_stopping", _LAST_WORDS)
+        self._remove_leases()
+        self._remote_hooks.worker("worker_stopping", _STOP_PATIENCE)
         if self._failure is None:
-            self._shutdown.let_leave(min(self.options.grace, _LAST_WORDS))
+            self._shutdown.let_leave(min(self.options.grace, _STOP_PATIENCE))
         self._table.stop(Stop.LAST, deadline=monotonic() + 1.0)
         self._template_keeper.close()
         self._pool.end()
         self._relay.close()
         self._hint_listener.close()
-        self._reporter.farewell()
+        self._reporter.say_stopping()
         self._let_go()
 
     def _let_go(self) -> None:
@@ -344,7 +344,7 @@ class Supervisor:
             self._message_loop.close()
             self._store.close()
 
-    def _farewell(self) -> None:
+    def _remove_leases(self) -> None:
         """Remove the rows of the last leases."""
         spent = self.ledger.take_spent()
         try:
@@ -369,7 +369,7 @@ class Supervisor:
 
     def _failed(self, duty: str, error: BaseException) -> None:
         self._failure = self._failure or (duty, error)
-        self._stirred.ring()
+        self._changed.wake()
 
 
 def _queues(options: WorkerOptions, tasks: Sequence[KnownTask]) -> Sequence[QueueChoice]:

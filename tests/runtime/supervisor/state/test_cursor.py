@@ -69,7 +69,7 @@ def test_after_a_hint_one_claim_finds_what_is_new() -> None:
     for at in range(3):
         queue.now += 0.5
         place = queue.add(at)
-        queue.cursor.rung()
+        queue.cursor.hinted()
         assert queue.claim() == [place]
 
 
@@ -77,7 +77,7 @@ def test_a_hint_during_a_claim_is_not_lost() -> None:
     queue = Queue()
     start = queue.cursor.start(queue.now)
     queue.add(1)
-    queue.cursor.rung()
+    queue.cursor.hinted()
     queue.cursor.looked(start, None, full=False, now=queue.now, seconds=0.001)
     assert queue.cursor.may_find(queue.now)
     assert len(queue.drain()) == 1
@@ -89,7 +89,7 @@ def test_unknown_tasks_in_front_are_passed_and_stay_passed() -> None:
         queue.add(at, known=False)
     queue.drain()
     behind = [queue.add(1_000 + n) for n in range(12)]
-    queue.cursor.rung()
+    queue.cursor.hinted()
     found = [place for _ in range(6) for place in queue.claim()]
     assert len(found) >= 9
     assert set(found) <= set(behind)
@@ -102,7 +102,7 @@ def test_what_comes_up_before_the_front_is_found() -> None:
     queue.drain()
     for at in (5, 55, 95):
         place = queue.add(at)
-        queue.cursor.rung()
+        queue.cursor.hinted()
         assert queue.drain() == [place]
 
 
@@ -113,7 +113,7 @@ def test_a_higher_priority_goes_before_a_long_backlog() -> None:
     for _ in range(10):
         queue.claim()
     urgent = [queue.add(at, priority=1) for at in range(5)]
-    queue.cursor.rung()
+    queue.cursor.hinted()
     queue.now += 1
     assert (queue.claim() + queue.claim())[:5] == urgent
     assert queue.claim()[0].priority == 90
@@ -127,7 +127,7 @@ def test_vain_looks_back_cost_a_tenth_of_the_time() -> None:
         queue.claim()
     spent = {True: 0.0, False: 0.0}
     for _ in range(600):
-        queue.cursor.rung()
+        queue.cursor.hinted()
         looks_back = queue.cursor.start(queue.now) < Position(50, 50, bytes(16))
         queue.cost = 0.016 if looks_back else 0.001
         queue.claim()
@@ -143,7 +143,7 @@ def test_an_expensive_head_costs_a_tenth_of_the_time() -> None:
     queue.claim()
     spent = {True: 0.0, False: 0.0}
     for _ in range(900):
-        queue.cursor.rung()
+        queue.cursor.hinted()
         is_head = queue.cursor.start(queue.now) == HEAD
         queue.cost = 0.016 if is_head else 0.001
         assert queue.claim()
@@ -178,6 +178,6 @@ def test_nothing_known_is_left_when_the_cursor_rests(steps: list[object]) -> Non
         elif isinstance(step, tuple):
             priority, at, known = step
             queue.add(at, priority=priority, known=known)
-            queue.cursor.rung()
+            queue.cursor.hinted()
     queue.drain()
     assert queue.known() == []

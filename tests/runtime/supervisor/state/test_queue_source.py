@@ -42,20 +42,20 @@ def test_of_many_a_hint_wakes_only_the_queue_it_names() -> None:
     assert many.are_many
     assert awake(many) == []
     assert not many.may_find(NOW)
-    assert many.ring(["t999", "t3", "nobody's"])
+    assert many.wake(["t999", "t3", "nobody's"])
     assert awake(many) == ["t3", "t999"]
-    assert not many.ring(["nobody's"])
+    assert not many.wake(["nobody's"])
     assert awake(many) == ["t3", "t999"]
 
 
 def test_of_many_one_is_left_alone_when_it_is_empty() -> None:
     many = of(1_000)
-    many.ring(["t3", "t4"])
+    many.wake(["t3", "t4"])
     third, fourth = many.in_turn()
     third.position(NOW)
     many.found(third, Position(1, 1, bytes(16)), NOW)
     fourth.position(NOW)
     many.short(fourth, None, NOW)
     assert awake(many) == ["t3"]
-    many.ring(["t4"])
+    many.wake(["t4"])
     assert awake(many) == ["t3", "t4"]

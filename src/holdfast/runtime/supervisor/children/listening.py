@@ -62,7 +62,7 @@ class Listening:
 
     def wake(self) -> None:
         """End the wait of the message loop."""
-        self._wake_pipe.ring()
+        self._wake_pipe.wake()
 
     def welcome(self) -> None:
         """Listen to what has been named since the last time."""
@@ -87,7 +87,7 @@ class Listening:
         """Wait for something that can be read: its data, and whether it is that (or only room)."""
         for key, mask in self._selector.select(self._patience()):
             if key.data is None:
-                self._wake_pipe.hush()
+                self._wake_pipe.clear()
             else:
                 yield key.data, bool(mask & selectors.EVENT_READ)
 

@@ -238,7 +238,7 @@ class Finisher:
             if done.committed:
                 continue
             if isinstance(done.outcome, Returned):
-                # What `decide` would say, for all that is known of the task.
+                # As `decide` would say, whatever the task and its policy.
                 completions.append(
                     Completion(
                         task.key,

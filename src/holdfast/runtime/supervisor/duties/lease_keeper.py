@@ -34,7 +34,7 @@ log = logging.getLogger("holdfast.worker")
 _TICK = 0.25
 _CLEAN_EVERY = 1.0
 _REFUSED_PATIENCE = 2.3
-"""How long an answer may take when the last one was a refusal: the pause before we knock again
+"""How long an answer may take when the last one was a refusal: the pause before we ask again
 (up to 0.8 s), and a server that has just come up. Whoever recovers leases leaves us a little longer
 (`leases.KEEPERS_NEED_US`)."""
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -110,7 +110,7 @@ class Reporter:
             self._outage.noted(error)
         return interval
 
-    def farewell(self) -> None:
+    def say_stopping(self) -> None:
         """Say that the worker stops; best effort."""
         try:
             self._store.run(workers.stop(self._worker_id))

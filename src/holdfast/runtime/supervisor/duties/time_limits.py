@@ -72,7 +72,7 @@ class TimeLimits:
                 self._look(child)
             if child.state is ChildState.LEAVING and not child.hand:
                 self._pool.retire(child)
-        self._weigh()
+        self._check_memory()
         return _BUSY_TICK if busy else _IDLE_TICK
 
     def _look(self, child: ChildHandle) -> None:
@@ -83,7 +83,7 @@ class TimeLimits:
         for assignment in list(child.hand.values()):
             ran = begun.get(assignment.slot)
             if assignment.told_to_end is not None:
-                self._insist(assignment, now)
+                self._kill_if_late(assignment, now)
             elif ran is not None:
                 why = _overdue(assignment, ran - assignment.excused, now)
                 if why is not None:
@@ -100,7 +100,7 @@ class TimeLimits:
             if waiting:
                 child.say(Withdraw(waiting))
 
-    def _insist(self, assignment: Assignment, now: float) -> None:
+    def _kill_if_late(self, assignment: Assignment, now: float) -> None:
         """What was told to end and has not."""
         child = assignment.child
         if assignment.killed or now - assignment.told_to_end_at < self._ledger.options.kill_grace:
@@ -116,7 +116,7 @@ class TimeLimits:
         )
         self._pool.kill(child, on_purpose=True)
 
-    def _weigh(self) -> None:
+    def _check_memory(self) -> None:
         """Retire children that have grown too large."""
         limit = self._ledger.options.max_memory_per_child
         if limit is None or monotonic() < self._memory_at:

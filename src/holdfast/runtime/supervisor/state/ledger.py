@@ -141,7 +141,7 @@ class Ledger:
             if self.sources.poll(now):
                 self._paused.clear()
             if self._came_back:
-                self.sources.ring(self._came_back)
+                self.sources.wake(self._came_back)
                 self._came_back.clear()
             plan = TurnPlan(self._placement.fit_held(self._paused))
             if may_claim and self._accepting:
@@ -155,20 +155,20 @@ class Ledger:
 
     def _choose(self, plan: TurnPlan, now: float) -> None:
         """From where to claim how many, and for whom."""
-        appetite = self._placement.appetite()
-        if not appetite:
+        room = self._placement.wanted()
+        if not room:
             return
         for source in self.sources.in_turn():
             if not source.may_find(now):
                 continue
-            wanted = min(appetite.get(source.kind, 0), self._left(source), MAX_BATCH)
+            wanted = min(room.get(source.kind, 0), self._left(source), MAX_BATCH)
             if wanted <= 0:
                 continue
             if source.is_deep and self._is_for_windows(source, now):
                 window = self._placement.due_window()
                 if window is None or plan.begins:
                     # Nor from those behind it, for children of this kind.
-                    appetite[source.kind] = 0
+                    room[source.kind] = 0
                     continue
                 plan.child = window[0]
                 wanted = min(wanted, window[1])
@@ -262,17 +262,14 @@ class Ledger:
             if window.back:
                 if window.fits:
                     # They are claimed again in the other way, in which they wait for a child.
-                    source.met_loner(monotonic())
+                    source.met_alone(monotonic())
                 self.ended([Finished(run, NotBegun()) for run in window.back])
             return orders
 
     def hold(self, tasks: Sequence[ClaimedTask], *, first: bool = False) -> None:
         """Keep tasks of ours until a child has room; `first`: before all others."""
         with self._lock:
-            if first:
-                self._placement.hold_again(tasks)
-            else:
-                self._placement.hold(tasks)
+            self._placement.hold(tasks, first=first)
 
     def hold_claimed(self, tasks: Sequence[ClaimedTask]) -> None:
         """These were claimed, and wait for a child."""

@@ -178,15 +178,14 @@ class Placement:
         """So many tasks like this were claimed."""
         self._mixes[self.kind_of(name, version)].add(name, count)
 
-    def hold(self, tasks: Iterable[ClaimedTask]) -> None:
-        """Keep claimed tasks until a child has room."""
+    def hold(self, tasks: Iterable[ClaimedTask], *, first: bool = False) -> None:
+        """Keep claimed tasks until a child has room; `first`: before all others."""
         now = monotonic()
-        self.held.extend([(task, now) for task in tasks])
-
-    def hold_again(self, tasks: Sequence[ClaimedTask]) -> None:
-        """These were held before, and could not be started: they come first."""
-        now = monotonic()
-        self.held.extendleft([(task, now) for task in reversed(tasks)])
+        entries = [(task, now) for task in tasks]
+        if first:
+            self.held.extendleft(reversed(entries))
+        else:
+            self.held.extend(entries)
 
     def take_held(self, unwanted: Callable[[ClaimedTask], bool]) -> list[ClaimedTask]:
         """Hold these no longer."""
@@ -278,12 +277,12 @@ class Placement:
             tasks.append(assignment.task)
         return tasks
 
-    def appetite(self) -> dict[Kind, int]:
+    def wanted(self) -> dict[Kind, int]:
         """How many more tasks to claim for each kind of child."""
-        wanted = {kind: self._appetite_of(kind) for kind in KINDS}
+        wanted = {kind: self._wanted_of(kind) for kind in KINDS}
         return {kind: number for kind, number in wanted.items() if number > 0}
 
-    def _appetite_of(self, kind: Kind) -> int:
+    def _wanted_of(self, kind: Kind) -> int:
         ready = [
             m for m in self._children.values() if m.kind == kind and m.state is ChildState.READY
         ]

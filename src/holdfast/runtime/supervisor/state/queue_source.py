@@ -55,16 +55,16 @@ class Cursor:
         self._front = HEAD
         self._front_spent = False
         self._back: Position | None = None
-        self._rung = 1
-        self._heard = 0
-        self._rung_at_start = 0
+        self._hints = 1
+        self._hints_heard = 0
+        self._hints_at_start = 0
         self._head_at = float("-inf")
         self._back_not_before = float("-inf")
 
-    def rung(self) -> None:
+    def hinted(self) -> None:
         """Something came into the queue, behind the front or before it."""
         self._front_spent = False
-        self._rung += 1
+        self._hints += 1
 
     def may_find(self, now: float) -> bool:
         """Whether a claim may find something; False once all has been examined."""
@@ -72,7 +72,7 @@ class Cursor:
 
     def start(self, now: float) -> Position:
         """Where the next claim begins."""
-        self._rung_at_start = self._rung
+        self._hints_at_start = self._hints
         if self._wants_back(now) and (self._front_spent or now >= self._back_not_before):
             return HEAD if self._back is None else self._back
         return self._front
@@ -86,10 +86,10 @@ class Cursor:
         it stopped looking; None if that was the end of the queue.
         """
         # A hint that came meanwhile is about something this claim may not have seen.
-        if end is None and self._rung == self._rung_at_start:
+        if end is None and self._hints == self._hints_at_start:
             self._front_spent = True
         if start == HEAD:
-            self._heard = self._rung_at_start
+            self._hints_heard = self._hints_at_start
             self._head_at = now
         if start == self._front:
             self._front = end or self._front
@@ -102,7 +102,7 @@ class Cursor:
             self._front = end or self._front
 
     def _wants_back(self, now: float) -> bool:
-        is_due = self._heard < self._rung or now - self._head_at >= HEAD_EVERY
+        is_due = self._hints_heard < self._hints or now - self._head_at >= HEAD_EVERY
         return self._back is not None or is_due
 
 
@@ -125,16 +125,16 @@ class QueueSource:
         self.is_careful = False
         """Whether a claim was refused for a row that breaks the constraints of the table."""
         self._apart_until = 0.0
-        self._has_loners = any(Policy.decode(task.task_options).is_alone for task in tasks)
+        self._has_alone = any(Policy.decode(task.task_options).is_alone for task in tasks)
         self._cursor = Cursor()
         self._start = HEAD
         self._began = 0.0
 
     def may_share(self, now: float) -> bool:
         """Whether what is claimed next can be expected to share a child with others."""
-        return now >= self._apart_until and not self._has_loners
+        return now >= self._apart_until and not self._has_alone
 
-    def met_loner(self, now: float) -> None:
+    def met_alone(self, now: float) -> None:
         """Among what was claimed was a task that cannot share a child."""
         self._apart_until = now + _APART
 
@@ -147,9 +147,9 @@ class QueueSource:
         self._start, self._began = self._cursor.start(now), now
         return self._start
 
-    def rung(self) -> None:
+    def hinted(self) -> None:
         """Something came into the queue; it may have come in front."""
-        self._cursor.rung()
+        self._cursor.hinted()
 
     def looked(self, end: Position | None, now: float, *, full: bool) -> None:
         """A claim is over; `full`: it found as much as it wanted, and `end` is its last task."""
@@ -206,20 +206,20 @@ class SourceList:
         nothing to us."""
         with self._lock:
             if queues and "" not in queues:
-                return self.ring(queues)
+                return self.wake(queues)
             if self.are_many:
                 self._wants_asking = True
             else:
-                self.ring(self.queues)
+                self.wake(self.queues)
             return True
 
-    def ring(self, queues: Iterable[str]) -> bool:
+    def wake(self, queues: Iterable[str]) -> bool:
         """There may be something in these queues; False if none of them is ours."""
         is_ours = False
         for queue in queues:
             for place in self._by_queue.get(queue, ()):
                 is_ours = True
-                self._all[place].rung()
+                self._all[place].hinted()
                 self._awake.add(place)
         return is_ours
 
@@ -227,7 +227,7 @@ class SourceList:
         """Look everywhere, if that is due; of many queues, somebody has to ask first."""
         if self.are_many or not self._is_poll_due(now):
             return False
-        self.ring(self.queues)
+        self.wake(self.queues)
         return True
 
     def until_poll(self, now: float) -> float:
@@ -253,7 +253,7 @@ class SourceList:
                 return
             # Hints that do not say which queue may come as often as anybody commits.
             self._ask_not_before = now + PATIENCE * (now - began)
-            self.ring(found)
+            self.wake(found)
 
     def _is_poll_due(self, now: float) -> bool:
         if now < self._poll_at:
@@ -283,7 +283,7 @@ class SourceList:
     def look_again(self, source: QueueSource) -> None:
         """There may be more in this source than a claim has seen."""
         with self._lock:
-            source.rung()
+            source.hinted()
 
     def may_find(self, now: float) -> bool:
         """Whether a claim from any of them may find something, as far as is known."""
