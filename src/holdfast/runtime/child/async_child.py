@@ -16,34 +16,26 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from time import monotonic_ns
 
 from holdfast.core.outcome import NEIGHBOUR, Why
 from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
-from holdfast.runtime.child.child import Birth, Calls, Child
-from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.child import Birth, Calls, Child, LaneRun
 from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, Steps, TaskMaker
 from holdfast.runtime.child.process_state import ProcessState
-from holdfast.runtime.child.stdio import TaskOutput, current_sink
-from holdfast.runtime.child.task_run import TaskPlan, TaskRun
+from holdfast.runtime.child.stdio import current_sink
+from holdfast.runtime.child.task_run import TaskPlan
 from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Job, RunReport, Tell, Told
 
 task_run.hide(__file__)
 
 
-class _Coroutine(TaskRun):
+class _Coroutine(LaneRun):
     """One coroutine under way."""
 
-    __slots__ = ("_child", "begun_ns", "lane", "output", "task", "was_at", "why")
+    __slots__ = ("task", "was_at", "why")
 
     def __init__(self, child: Child, plan: TaskPlan, job: Job, lane: int) -> None:
-        self._child = child
-        self.lane = lane
-        self.begun_ns = monotonic_ns()
-        child.page.begin(lane, job.slot, self.begun_ns)
-        super().__init__(plan, job, TaskContext(child, plan.definition, job, self.begun_ns))
-        self.output = TaskOutput(child.link.send, job.slot) if plan.is_captured else None
-        self.context.output = self.output
+        super().__init__(child, plan, job, lane)
         self.task: OwnedTask[None] | None = None
         self.why: Why | None = None
         self.was_at: str | None = None
@@ -61,8 +53,8 @@ class _Coroutine(TaskRun):
         return True
 
     def code_ended(self) -> None:
-        if self._child.link.in_fork:
-            self._child.exit_fork()
+        if self.child.link.in_fork:
+            self.child.exit_fork()
 
 
 class AsyncChild(Child):
@@ -152,16 +144,12 @@ class AsyncChild(Child):
                 run.ended("cancel")
         elif (error := task.exception()) is not None:
             run.raised(error)
-        run_ns = monotonic_ns() - run.begun_ns
-        slot = run.job.slot
-        self.notes.settle(slot)
-        if run.output is not None:
-            run.output.settle()
-        del self._running[slot]
+        report = run.settle()
+        del self._running[report.slot]
         if not self._reports:
             # Those that end in the same turn of the loop leave together.
             self._loop.call_soon(self._flush)
-        self._reports.append(run.report(run_ns))
+        self._reports.append(report)
         self._ended_lanes.add(run.lane)
         self._free.append(run.lane)
         if not self._running:

@@ -21,6 +21,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from time import monotonic_ns
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from holdfast.core.hooks import Hook, TaskEvent, WorkerEvent
@@ -28,11 +29,12 @@ from holdfast.core.outcome import SnoozeAsked, Why
 from holdfast.core.payload.failure import decode_error
 from holdfast.runtime.application import Application
 from holdfast.runtime.child import hooks, stack_trace
+from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.notes import Notes
 from holdfast.runtime.child.process_state import identity, move_high
 from holdfast.runtime.child.remote_store import RemoteStore
-from holdfast.runtime.child.stdio import StandardStreams, line_buffer_c
-from holdfast.runtime.child.task_run import TaskPlan, event_of
+from holdfast.runtime.child.stdio import StandardStreams, TaskOutput, line_buffer_c
+from holdfast.runtime.child.task_run import TaskPlan, TaskRun, event_of
 from holdfast.runtime.wire.framing import Reader, frame, marker
 from holdfast.runtime.wire.messages import (
     EXIT_BROKEN,
@@ -375,3 +377,26 @@ class Child:
             os.dup2(self.output, descriptor)
         self.mark(0)
         line_buffer_c()
+
+
+class LaneRun(TaskRun):
+    """A run in a child that has several at a time: it has a lane, and its output has a way."""
+
+    __slots__ = ("_begun_ns", "child", "lane")
+
+    def __init__(self, child: Child, plan: TaskPlan, job: Job, lane: int) -> None:
+        self.child = child
+        self.lane = lane
+        self._begun_ns = monotonic_ns()
+        child.page.begin(lane, job.slot, self._begun_ns)
+        super().__init__(plan, job, TaskContext(child, plan.definition, job, self._begun_ns))
+        if plan.is_captured:
+            self.context.output = TaskOutput(child.link.send, job.slot)
+
+    def settle(self) -> RunReport:
+        """The run has ended: send what is left of its notes and output; what to report."""
+        run_ns = monotonic_ns() - self._begun_ns
+        self.child.notes.settle(self.job.slot)
+        if self.context.output is not None:
+            self.context.output.settle()
+        return self.report(run_ns)

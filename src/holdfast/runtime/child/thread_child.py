@@ -11,14 +11,13 @@ import contextvars
 import ctypes
 import threading
 from queue import SimpleQueue
-from time import monotonic_ns
 
 from holdfast.core.outcome import Why
 from holdfast.runtime.child import stack_trace, task_run
-from holdfast.runtime.child.child import Birth, Child
+from holdfast.runtime.child.child import Birth, Child, LaneRun
 from holdfast.runtime.child.context import EndRun, TaskContext
 from holdfast.runtime.child.process_state import ProcessState
-from holdfast.runtime.child.stdio import TaskOutput, current_sink
+from holdfast.runtime.child.stdio import current_sink
 from holdfast.runtime.child.task_run import TaskRun
 from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Job, Tell
 
@@ -127,26 +126,17 @@ class _Lane:
             self._child.settled()
 
     def _do(self, job: Job) -> None:
-        child, slot = self._child, job.slot
+        child = self._child
         plan = child.plan(job)
         if plan is None:
             child.put_off(job)
             return
-        begun_ns = monotonic_ns()
-        child.page.begin(self._number, slot, begun_ns)
-        context = TaskContext(child, plan.definition, job, begun_ns)
-        output = TaskOutput(child.link.send, slot) if plan.is_captured else None
-        context.output = output
-        run = TaskRun(plan, job, context)
+        run = LaneRun(child, plan, job, self._number)
         self._run_code(run)
         if child.link.in_fork:
             # The task is not its own.
             child.exit_fork()
-        run_ns = monotonic_ns() - begun_ns
-        child.notes.settle(slot)
-        if output is not None:
-            output.settle()
-        child.link.send(Done([run.report(run_ns)]))
+        child.link.send(Done([run.settle()]))
         child.page.end(self._number)
 
     def _run_code(self, run: TaskRun) -> None:
