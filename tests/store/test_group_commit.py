@@ -369,6 +369,25 @@ def test_who_posts_is_told(till: Till) -> None:
     assert [str(error) for error in told[1:]] == ["refused"]
 
 
+def test_who_posts_is_told_once(till: Till) -> None:
+    """Also if being told fails; the others are told all the same."""
+    told: list[str | Exception] = []
+
+    def fail(outcome: str | Exception) -> None:
+        told.append(outcome)
+        raise OSError("gone")
+
+    with ThreadPoolExecutor(1) as pool:
+        group = made(till, pool.submit)
+        group.post(0, told.append)
+        till.wait_for_commit()
+        group.post(1, fail)
+        group.post(2, told.append)
+        till.let_go(2)
+        until(lambda: group._leaders == 0)
+    assert told == ["done 0", "done 1", "done 2"]
+
+
 def test_items_that_go_alone_do_not_wait_for_each_other(
     till: Till, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -400,7 +400,9 @@ def _tell(settled: Iterable[_Pending[I, A]]) -> None:
             by_loop.setdefault(pending.future.get_loop(), []).append(pending.future)
         elif pending.tell is not None:
             assert pending.outcome is not None
-            pending.tell(pending.outcome)
+            # Once: a leader that is interrupted here delivers its batch again.
+            tell, pending.tell = pending.tell, None
+            tell(pending.outcome)
     for loop, futures in by_loop.items():
         try:
             loop.call_soon_threadsafe(_resolve, futures)
