@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from tests.meta.tree import parsed, python_files, shown
 
-TWINS: frozenset[str] = frozenset({"Binder", "Call", "Due", "Opener"})
+TWINS: frozenset[str] = frozenset({"Binder"})
 """Names that two classes still share."""
 
 

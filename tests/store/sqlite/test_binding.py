@@ -22,7 +22,7 @@ from holdfast.store.op import (
     Texts,
     Uuids,
 )
-from holdfast.store.sqlite.binding import Binder, Call, prepare, value
+from holdfast.store.sqlite.binding import Binder, Execution, prepare, value
 
 ONE = UUID("0190163d-8694-739b-aea5-966c26f8ad91")
 TWO = UUID("0190163d-8694-739b-aea5-966c26f8ad92")
@@ -186,7 +186,7 @@ TEXTS = {
 }
 
 
-def bound(rows: Sequence[Row], **options: bool) -> list[Call]:
+def bound(rows: Sequence[Row], **options: bool) -> list[Execution]:
     table = Table(COLUMNS, rows, Alike("alike", own=2))
     return Binder(TEXTS.__getitem__).bind(Statement("each", table=table), **options)
 

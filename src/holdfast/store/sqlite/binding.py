@@ -64,7 +64,7 @@ def _json(given: Any) -> str:
     return _encode(given).decode()
 
 
-class Call(NamedTuple):
+class Execution(NamedTuple):
     """One execution: a text with its values, or with one set of values a row."""
 
     sql: str
@@ -98,7 +98,7 @@ class Binder:
         self._prepared: dict[str, tuple[Prepared, ...]] = {}
         self._layouts: dict[str, tuple[Mapping[str, Column], tuple[Layout | Prepared, ...]]] = {}
 
-    def bind(self, asked: Statement, *, row_by_row: bool = False) -> list[Call]:
+    def bind(self, asked: Statement, *, row_by_row: bool = False) -> list[Execution]:
         """What to execute, in order; the rows of the last are the answer.
 
         The rows of a table that are alike are written by a single call, `all_or_none`.
@@ -115,7 +115,7 @@ class Binder:
             for one in self._lay_out(name, table.columns)
         ]
 
-    def _bind_alike(self, table: Table, alike: Alike) -> Call | None:
+    def _bind_alike(self, table: Table, alike: Alike) -> Execution | None:
         """None if the rows are not alike, or have something that JSON does not carry."""
         common = table.common(alike)
         if common is None:
@@ -172,9 +172,11 @@ def prepare(sql: str, first: Iterable[str] = ()) -> Prepared:
     )
 
 
-def _call(prepared: Prepared, params: Mapping[str, Any]) -> Call:
+def _call(prepared: Prepared, params: Mapping[str, Any]) -> Execution:
     now = None if NOW in params else prepared.now
-    return Call(prepared.sql, bind(prepared, params), now=now, gives_bytes=prepared.gives_bytes)
+    return Execution(
+        prepared.sql, bind(prepared, params), now=now, gives_bytes=prepared.gives_bytes
+    )
 
 
 def bind(prepared: Prepared, params: Mapping[str, Any]) -> list[Any]:
@@ -226,11 +228,11 @@ def _picker(places: list[int]) -> Callable[[Row], Row]:
 _UNKNOWN: tuple[None, tuple[Layout | Prepared, ...]] = (None, ())
 
 
-def _calls(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> Call:
+def _calls(layout: Layout, rows: Sequence[Row], params: Mapping[str, Any]) -> Execution:
     text, pick = layout.shared, layout.pick
     shared = bind(text, params)
     own = _in_text([[*(row if pick is None else pick(row))] for row in rows], layout.uuids)
-    return Call(
+    return Execution(
         text.sql,
         None,
         [[*values, *shared] for values in own],

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from holdfast.store.op import Hint, Rows, Statement
 from holdfast.store.row_refused import RowRefused
-from holdfast.store.sqlite.binding import Binder, Call
+from holdfast.store.sqlite.binding import Binder, Execution
 from holdfast.store.sqlite.drivers.driver import Connection, from_bytes
 
 
@@ -29,7 +29,7 @@ class Session:
         """What `drive` calls for every statement."""
         return self.carry_out(statement, self._binder.bind(statement))
 
-    def carry_out(self, statement: Statement, calls: Sequence[Call]) -> Rows:
+    def carry_out(self, statement: Statement, calls: Sequence[Execution]) -> Rows:
         """Execute a statement that has been bound.
 
         A text that writes the rows of a table and returns nothing is answered by the first
@@ -51,7 +51,7 @@ class Session:
             rows = self._execute(call.at(self.now), None if table is None else table.rows)
         return rows
 
-    def _execute(self, call: Call, given: Rows | None) -> Rows:
+    def _execute(self, call: Execution, given: Rows | None) -> Rows:
         if call.values is None and given is not None and not call.returns:
             # RETURNING costs a fifth of an insert, to learn what its absence tells, too.
             idle = self._connection.write_many(call.sql, call.rows)
