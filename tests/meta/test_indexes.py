@@ -23,7 +23,7 @@ from holdfast.core.records import Submission
 from holdfast.store import statement
 from holdfast.store.op import Op, Rows, Statement, drive
 from holdfast.store.open import open_store
-from holdfast.store.postgres.binding import Binder
+from holdfast.store.postgres.binding import PostgresBinder
 from holdfast.store.postgres.connection import Opener, OwnConnection
 from holdfast.store.settings import parse_url
 from holdfast.store.statement import Dialect
@@ -152,7 +152,7 @@ class Server:
 
     def __init__(self, connection: OwnConnection) -> None:
         self._connection = connection
-        self._binder = Binder(None)
+        self._binder = PostgresBinder(None)
 
     def run(self, op: Op[T]) -> T:
         return drive(op, self._execute)

@@ -29,7 +29,7 @@ from holdfast.store.callers import postgres_connection
 from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import Channel, Mode, Op, Row, Rows, Statement, Steps
 from holdfast.store.open import ensure_schema
-from holdfast.store.postgres.binding import Binder
+from holdfast.store.postgres.binding import PostgresBinder
 from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.protocol import Listener, Store
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings, parse_url
@@ -307,8 +307,8 @@ def _text(schema: str | None) -> Callable[[str], str]:
     return text
 
 
-def _binder(schema: str | None) -> Binder:
-    return Binder(schema, _text(schema))
+def _binder(schema: str | None) -> PostgresBinder:
+    return PostgresBinder(schema, _text(schema))
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from holdfast.core.records import TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import At, Statement, Texts
 from holdfast.store.open import open_store
-from holdfast.store.postgres.binding import Binder
+from holdfast.store.postgres.binding import PostgresBinder
 from holdfast.store.postgres.connection import Opener, OwnConnection
 from holdfast.store.settings import parse_url
 from holdfast.store.statement import text
@@ -187,7 +187,7 @@ def test_a_claim_reads_no_more_than_it_takes(session: OwnConnection) -> None:
     wanted = 20
     asked = ASKED["claim"]
     params = {**asked.params, "wanted": wanted}
-    query = Binder(None).bind(Statement("claim", params))
+    query = PostgresBinder(None).bind(Statement("claim", params))
     with session.transaction(force_rollback=True):
         # Every third task is known to this worker.
         nodes = list(
@@ -205,7 +205,7 @@ def test_a_drop_examines_a_bounded_part_of_a_queue_that_everybody_knows(
 ) -> None:
     asked = ASKED["unknown_pending"]
     params = {**asked.params, "known": Texts(["known@1", "other@1"]), "before": At(2**50)}
-    query = Binder(None).bind(Statement("unknown_pending", params))
+    query = PostgresBinder(None).bind(Statement("unknown_pending", params))
     with session.transaction(force_rollback=True):
         plan = _ask(session, b"EXPLAIN (ANALYZE, FORMAT JSON) " + query.sql, query.params)
     examined = next(n for n in _nodes(plan) if n.get("Index Name") == "holdfast_tasks_claim")
@@ -218,7 +218,7 @@ def test_a_drop_examines_a_bounded_part_of_a_queue_that_everybody_knows(
 @pytest.mark.parametrize("queue", [None, "q1", "no such queue"])
 def test_counting_examines_no_more_than_its_cap(session: OwnConnection, queue: str | None) -> None:
     (asked,) = record(inspect.counts(queue, cap=100), {})
-    query = Binder(None).bind(asked)
+    query = PostgresBinder(None).bind(asked)
     with session.transaction(force_rollback=True):
         plan = _ask(session, b"EXPLAIN (ANALYZE, FORMAT JSON) " + query.sql, query.params)
     scans = [n for n in _nodes(plan) if n.get("Relation Name") == "holdfast_tasks"]
@@ -246,7 +246,7 @@ def test_a_list_of_one_queue_examines_no_entry_of_others(session: OwnConnection,
 @pytest.mark.usefixtures("on_analyzed")
 def test_counting_one_queue_examines_no_scheduled_task_of_others(session: OwnConnection) -> None:
     (asked,) = record(inspect.counts(RARE), {})
-    query = Binder(None).bind(asked)
+    query = PostgresBinder(None).bind(asked)
     with session.transaction(force_rollback=True):
         plan = _ask(session, b"EXPLAIN (ANALYZE, FORMAT JSON) " + query.sql, query.params)
     for node in _nodes(plan):
@@ -256,7 +256,7 @@ def test_counting_one_queue_examines_no_scheduled_task_of_others(session: OwnCon
 
 def examined(session: OwnConnection, asked: Statement) -> int:
     """How many entries of tasks a statement looks at, by the plan that our sessions make."""
-    query = Binder(None).bind(asked)
+    query = PostgresBinder(None).bind(asked)
     with session.transaction(force_rollback=True):
         plan = _ask(session, b"EXPLAIN (ANALYZE, FORMAT JSON) " + query.sql, query.params)
     return sum(
@@ -268,7 +268,7 @@ def examined(session: OwnConnection, asked: Statement) -> int:
 
 def explain(session: OwnConnection, asked: Statement) -> list[Scan]:
     """The scans of the generic plan that a session of ours makes for a statement."""
-    query = Binder(None).bind(asked)
+    query = PostgresBinder(None).bind(asked)
     known = Transformer(session.main)
     types = [
         "unknown" if value is None else _type(session, known.get_dumper(value, PyFormat.BINARY).oid)

@@ -23,7 +23,7 @@ from holdfast.store.op import (
     Texts,
     Uuids,
 )
-from holdfast.store.postgres.binding import Binder
+from holdfast.store.postgres.binding import PostgresBinder
 from holdfast.store.postgres.values import Jsonb, NeutralCursor
 
 ID = bytes(range(16))
@@ -39,7 +39,7 @@ def run(postgres_url: str) -> Run:
     """Bind a statement of this text and execute it."""
 
     def execute(text: str, statement: Statement) -> list[tuple[Any, ...]]:
-        query = Binder(None, lambda name: text).bind(statement)
+        query = PostgresBinder(None, lambda name: text).bind(statement)
         with psycopg.connect(postgres_url) as connection:
             cursor = NeutralCursor(connection)
             cursor.execute(query.sql, query.params, binary=True)
@@ -50,7 +50,9 @@ def run(postgres_url: str) -> Run:
 
 def test_parameters_are_numbered_by_first_use() -> None:
     text = "SELECT :b, :a, :b::int, 5 % 2 WHERE x LIKE ':a'"
-    query = Binder(None, lambda name: text).bind(Statement("any", {"a": 1, "b": 2, "unused": 3}))
+    query = PostgresBinder(None, lambda name: text).bind(
+        Statement("any", {"a": 1, "b": 2, "unused": 3})
+    )
     assert query.sql == b"SELECT $1, $2, $1::int, 5 % 2 WHERE x LIKE ':a'"
     assert query.params == [2, 1]
 
@@ -62,7 +64,7 @@ def test_a_text_is_read_once() -> None:
         asked.append(name)
         return "SELECT 1"
 
-    binder = Binder(None, text)
+    binder = PostgresBinder(None, text)
     for _ in range(3):
         binder.bind(Statement("one"))
     assert asked == ["one"]
@@ -70,7 +72,7 @@ def test_a_text_is_read_once() -> None:
 
 def test_a_missing_parameter_is_named() -> None:
     with pytest.raises(LookupError, match=r"'claim' lacks the parameter 'queue'"):
-        Binder(None, lambda name: "SELECT :queue").bind(Statement("claim"))
+        PostgresBinder(None, lambda name: "SELECT :queue").bind(Statement("claim"))
 
 
 def test_batches(run: Run) -> None:
@@ -128,7 +130,7 @@ def test_changes_may_name_their_fields(run: Run) -> None:
 
 
 def test_a_dict_is_jsonb() -> None:
-    query = Binder(None, lambda name: "SELECT :o").bind(Statement("d", {"o": {"a": [1]}}))
+    query = PostgresBinder(None, lambda name: "SELECT :o").bind(Statement("d", {"o": {"a": [1]}}))
     [value] = query.params
     assert isinstance(value, Jsonb)
     assert value.data == b'\x01{"a":[1]}'
@@ -136,7 +138,7 @@ def test_a_dict_is_jsonb() -> None:
 
 def test_an_integer_key_belongs_to_the_other_engine() -> None:
     with pytest.raises(TypeError, match="task's id"):
-        Binder(None, lambda name: "").bind(Statement("c", {"x": Changes([(1, TOKEN, [])])}))
+        PostgresBinder(None, lambda name: "").bind(Statement("c", {"x": Changes([(1, TOKEN, [])])}))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_an_integer_key_belongs_to_the_other_engine() -> None:
     ],
 )
 def test_a_hint_is_bound_for_the_schema(run: Run, schema: str | None, channel: str) -> None:
-    binder = Binder(schema, lambda name: "SELECT :hint_channel, :hint_payloads")
+    binder = PostgresBinder(schema, lambda name: "SELECT :hint_channel, :hint_payloads")
     statement = Statement("h", hint=Hint(Channel.READY, ["a", "b"]))
     name, _ = binder.bind(statement).params
     assert name.startswith(channel)
@@ -161,7 +163,7 @@ def test_a_hint_is_bound_for_the_schema(run: Run, schema: str | None, channel: s
 
 
 def test_payloads_that_are_not_due_stay_away() -> None:
-    binder = Binder(None, lambda name: "SELECT :hint_payloads")
+    binder = PostgresBinder(None, lambda name: "SELECT :hint_payloads")
     statement = Statement("h", hint=Hint(Channel.READY, ["a", "b"]))
     [few] = binder.bind(statement, ["b"]).params
     [all_] = binder.bind(statement).params
@@ -198,7 +200,7 @@ ALIKE = Alike("rows_alike", own=2)
 def test_rows_that_are_alike_have_a_text_of_their_own(
     postgres_url: str, rows: list[tuple[Any, ...]], name: str
 ) -> None:
-    query = Binder(None, TEXTS.__getitem__).bind(
+    query = PostgresBinder(None, TEXTS.__getitem__).bind(
         Statement("rows", table=Table(COLUMNS, rows, ALIKE))
     )
     assert query.name == name

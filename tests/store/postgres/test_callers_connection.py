@@ -19,12 +19,12 @@ from holdfast.store.callers.postgres_connection import (
     run_on,
 )
 from holdfast.store.op import Statement, adrive, drive
-from holdfast.store.postgres.binding import Binder
+from holdfast.store.postgres.binding import PostgresBinder
 from tests.store.postgres import verbs
 from tests.store.postgres.conftest import text
 
 Admin = Callable[[str], list[tuple[Any, ...]]]
-BINDER = Binder(None, text)
+BINDER = PostgresBinder(None, text)
 
 
 @pytest.fixture
@@ -160,5 +160,5 @@ def test_drivers_errors_do_not_escape(connection: psycopg.Connection[Any], admin
 
 
 def test_the_schema_is_named_in_the_statements() -> None:
-    sql = Binder("queue").bind(Statement("read_meta", {"name": "x"})).sql
+    sql = PostgresBinder("queue").bind(Statement("read_meta", {"name": "x"})).sql
     assert b'"queue".holdfast_meta' in sql

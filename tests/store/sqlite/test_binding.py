@@ -22,7 +22,7 @@ from holdfast.store.op import (
     Texts,
     Uuids,
 )
-from holdfast.store.sqlite.binding import Binder, Execution, prepare, value
+from holdfast.store.sqlite.binding import Execution, SqliteBinder, prepare, value
 
 ONE = UUID("0190163d-8694-739b-aea5-966c26f8ad91")
 TWO = UUID("0190163d-8694-739b-aea5-966c26f8ad92")
@@ -108,7 +108,7 @@ def test_text_survives_the_way_through_json() -> None:
 
 
 def test_a_statement_of_several_texts_shares_parameters_and_time() -> None:
-    binder = Binder(lambda name: ["UPDATE t SET a = :a WHERE at < :now", "SELECT :now, :b"])
+    binder = SqliteBinder(lambda name: ["UPDATE t SET a = :a WHERE at < :now", "SELECT :now, :b"])
 
     calls = binder.bind(Statement("x", {"a": 1, "b": 2, "unused": 3}))
 
@@ -116,7 +116,7 @@ def test_a_statement_of_several_texts_shares_parameters_and_time() -> None:
 
 
 def test_now_can_be_given() -> None:
-    binder = Binder(lambda name: ["SELECT :now"])
+    binder = SqliteBinder(lambda name: ["SELECT :now"])
 
     (call,) = binder.bind(Statement("x", {"now": At(1)}))
 
@@ -124,7 +124,7 @@ def test_now_can_be_given() -> None:
 
 
 def test_a_missing_parameter_is_named() -> None:
-    binder = Binder(lambda name: ["SELECT :there, :missing"])
+    binder = SqliteBinder(lambda name: ["SELECT :there, :missing"])
 
     with pytest.raises(StoreError, match="missing"):
         binder.bind(Statement("x", {"there": 1}))
@@ -135,7 +135,7 @@ ROWS = [(ONE.bytes, "a", None), (TWO.bytes, "b", ONE.bytes)]
 
 
 def test_rows_in_the_order_of_the_columns() -> None:
-    binder = Binder(lambda name: ["INSERT INTO t VALUES (:id, :name, :parent)"])
+    binder = SqliteBinder(lambda name: ["INSERT INTO t VALUES (:id, :name, :parent)"])
 
     (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
 
@@ -145,7 +145,7 @@ def test_rows_in_the_order_of_the_columns() -> None:
 
 
 def test_rows_in_another_order_with_shared_values() -> None:
-    binder = Binder(lambda name: ["INSERT INTO t VALUES (:now, :name, :queue, :id)"])
+    binder = SqliteBinder(lambda name: ["INSERT INTO t VALUES (:now, :name, :queue, :id)"])
 
     (call,) = binder.bind(Statement("x", {"queue": "q"}, table=Table(COLUMNS, ROWS)))
 
@@ -155,7 +155,7 @@ def test_rows_in_another_order_with_shared_values() -> None:
 
 
 def test_rows_of_a_single_column() -> None:
-    binder = Binder(lambda name: ["DELETE FROM t WHERE name = :name"])
+    binder = SqliteBinder(lambda name: ["DELETE FROM t WHERE name = :name"])
 
     (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
 
@@ -164,7 +164,7 @@ def test_rows_of_a_single_column() -> None:
 
 
 def test_a_text_that_returns_rows_says_so() -> None:
-    binder = Binder(lambda name: ["DELETE FROM t WHERE name = :name RETURNING id"])
+    binder = SqliteBinder(lambda name: ["DELETE FROM t WHERE name = :name RETURNING id"])
 
     (call,) = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
 
@@ -172,7 +172,7 @@ def test_a_text_that_returns_rows_says_so() -> None:
 
 
 def test_a_text_without_columns_runs_once() -> None:
-    binder = Binder(lambda name: ["INSERT INTO t VALUES (:id)", "SELECT count(*) FROM t"])
+    binder = SqliteBinder(lambda name: ["INSERT INTO t VALUES (:id)", "SELECT count(*) FROM t"])
 
     insert, select = binder.bind(Statement("x", table=Table(COLUMNS, ROWS)))
 
@@ -188,7 +188,7 @@ TEXTS = {
 
 def bound(rows: Sequence[Row], **options: bool) -> list[Execution]:
     table = Table(COLUMNS, rows, Alike("alike", own=2))
-    return Binder(TEXTS.__getitem__).bind(Statement("each", table=table), **options)
+    return SqliteBinder(TEXTS.__getitem__).bind(Statement("each", table=table), **options)
 
 
 def test_rows_that_are_alike_are_written_at_once() -> None:

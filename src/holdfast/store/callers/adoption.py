@@ -24,7 +24,7 @@ from holdfast.store.op import Op, Row, Statement, Steps, reads
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
 
 if TYPE_CHECKING:
-    from holdfast.store.postgres.binding import Binder
+    from holdfast.store.postgres.binding import PostgresBinder
 
 __all__ = ["adopt", "whereabouts"]
 
@@ -215,7 +215,7 @@ async def _in_thread(work: Callable[[], Row]) -> Row:
     return await asyncio.to_thread(work)
 
 
-def _binder(settings: StoreSettings, ours: Row) -> Binder:
+def _binder(settings: StoreSettings, ours: Row) -> PostgresBinder:
     from holdfast.store.callers import postgres_connection
 
     return postgres_connection.binder(settings.schema, _schema(ours))

@@ -23,7 +23,7 @@ from psycopg.pq import PipelineStatus, TransactionStatus
 from holdfast.core.errors import ConfigError, HoldfastError, StoreError, StoreUnavailable
 from holdfast.store.op import Mode, Op, Rows, Statement, adrive, drive
 from holdfast.store.postgres import faults
-from holdfast.store.postgres.binding import Binder
+from holdfast.store.postgres.binding import PostgresBinder
 from holdfast.store.postgres.values import AsyncNeutralCursor, NeutralCursor
 
 T = TypeVar("T")
@@ -34,13 +34,16 @@ AnyConnection: TypeAlias = "psycopg.Connection[Any] | psycopg.AsyncConnection[An
 
 
 @cache
-def binder(schema: str | None, tables_in: str | None = None) -> Binder:
+def binder(schema: str | None, tables_in: str | None = None) -> PostgresBinder:
     """Binds the statements of a store with this `schema=`, whose tables are in `tables_in`."""
-    return Binder(schema, tables_in=tables_in)
+    return PostgresBinder(schema, tables_in=tables_in)
 
 
 def for_connection(
-    connection: psycopg.Connection[Any], schema: str | None = None, *, bind: Binder | None = None
+    connection: psycopg.Connection[Any],
+    schema: str | None = None,
+    *,
+    bind: PostgresBinder | None = None,
 ) -> Execute:
     """What `drive` needs to run operations on this connection."""
     _check_now(connection)
@@ -62,7 +65,7 @@ def for_async_connection(
     connection: psycopg.AsyncConnection[Any],
     schema: str | None = None,
     *,
-    bind: Binder | None = None,
+    bind: PostgresBinder | None = None,
 ) -> AsyncExecute:
     """What `adrive` needs to run operations on this connection."""
     _check_now(connection)
@@ -85,7 +88,7 @@ def run_on(
     op: Op[T],
     schema: str | None = None,
     *,
-    bind: Binder | None = None,
+    bind: PostgresBinder | None = None,
 ) -> T:
     """Run one operation on the caller's connection."""
     execute = for_connection(connection, schema, bind=bind)
@@ -100,7 +103,7 @@ async def arun_on(
     op: Op[T],
     schema: str | None = None,
     *,
-    bind: Binder | None = None,
+    bind: PostgresBinder | None = None,
 ) -> T:
     """Run one operation on the caller's async connection."""
     execute = for_async_connection(connection, schema, bind=bind)

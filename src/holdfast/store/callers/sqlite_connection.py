@@ -35,7 +35,7 @@ from holdfast.store import statement
 from holdfast.store.op import Mode, Op, Rows, Statement, drive
 from holdfast.store.settings import SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file, doorbell, faults
-from holdfast.store.sqlite.binding import Binder
+from holdfast.store.sqlite.binding import SqliteBinder
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable, load
 from holdfast.store.sqlite.one_library import autocheckpoint, connect_hook, handover
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_binder = Binder(statement.texts)
+_binder = SqliteBinder(statement.texts)
 
 _TAKE_WRITE_LOCK = "UPDATE holdfast_meta SET at = at WHERE 0"
 
@@ -75,7 +75,7 @@ class CallersConnection:
         self._path = _path_of(self._connection, settings)
         connect_hook.install()
         handover.note(self._path, name)
-        self._binder = _binder if texts is None else Binder(texts)
+        self._binder = _binder if texts is None else SqliteBinder(texts)
         self._clock = Clock(settings.clock)
         self._turns = turnstile.of(self._path)
         self._doorbell = doorbell.of(self._path)

@@ -56,7 +56,7 @@ class Query(NamedTuple):
     params: list[Any]
 
 
-class Binder:
+class PostgresBinder:
     """Binds the statements of one schema; `text` replaces those of `store/sql` in tests.
 
     `schema` names the channels of hints, and the tables unless `tables_in` says where these are:

@@ -28,7 +28,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import Channel, Mode, Op, Rows, Statement, repeat
 from holdfast.store.postgres import faults, values
-from holdfast.store.postgres.binding import Binder, Query
+from holdfast.store.postgres.binding import PostgresBinder, Query
 from holdfast.store.postgres.connection import Opener, OwnConnection
 from holdfast.store.postgres.hints import Limiter, Note, PollListener, PostgresListener
 from holdfast.store.postgres.listen_route import ListenRoute
@@ -69,7 +69,7 @@ class PostgresStore:
         self, settings: StoreSettings, *, text: Callable[[str], str] | None = None
     ) -> None:
         self._settings = settings
-        self._binder = Binder(settings.schema, text)
+        self._binder = PostgresBinder(settings.schema, text)
         self._opener = Opener(settings)
         # One of the connections is the listener's.
         size = settings.max_connections - (0 if self._never_listens else 1)
@@ -184,7 +184,7 @@ class Transaction:
     def __init__(
         self,
         connection: OwnConnection,
-        binder: Binder,
+        binder: PostgresBinder,
         limiter: Limiter,
         begin: bytes,
         mode: Mode,

@@ -90,7 +90,7 @@ class Execution(NamedTuple):
         return self
 
 
-class Binder:
+class SqliteBinder:
     """Binds statements by name; remembers what it has prepared."""
 
     def __init__(self, texts: Callable[[str], Sequence[str]]) -> None:

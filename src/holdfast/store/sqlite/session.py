@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from holdfast.store.op import Hint, Rows, Statement
 from holdfast.store.row_refused import RowRefused
-from holdfast.store.sqlite.binding import Binder, Execution
+from holdfast.store.sqlite.binding import Execution, SqliteBinder
 from holdfast.store.sqlite.drivers.driver import Connection, from_bytes
 
 
@@ -19,7 +19,7 @@ class Session:
 
     __slots__ = ("hints", "now", "_binder", "_connection")
 
-    def __init__(self, connection: Connection, binder: Binder, now: int) -> None:
+    def __init__(self, connection: Connection, binder: SqliteBinder, now: int) -> None:
         self.hints: list[Hint] = []
         self._connection = connection
         self._binder = binder

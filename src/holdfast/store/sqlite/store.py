@@ -22,7 +22,7 @@ from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import Channel, Hint, Mode, Op, Rows, Statement, drive
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file, doorbell, faults
-from holdfast.store.sqlite.binding import Binder
+from holdfast.store.sqlite.binding import SqliteBinder
 from holdfast.store.sqlite.checkpoint import Checkpointer, WalCheckpoint
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.connections import Connections
@@ -62,7 +62,7 @@ class SqliteStore:
         self._settings = settings
         self._in_memory = settings.in_memory
         self.path = faults.MEMORY if settings.in_memory else database_file.resolve(settings)
-        self._binder = Binder(texts or statement.texts)
+        self._binder = SqliteBinder(texts or statement.texts)
         self.clock = Clock(settings.clock)
         self._connections = Connections(settings, self.path)
         self._doorbell = doorbell.of(self.path)

@@ -41,19 +41,27 @@ class NextDue(NamedTuple):
     now: int
 
 
-@writes
-def promote(
-    batch: int = BATCH, *, aside: Sequence[Key] = (), careful: bool = False
-) -> Steps[list[bytes]]:
-    """SCHEDULED → PENDING for tasks whose time has come; fewer than `batch`: all of them.
+class Met(list[bytes]):
+    """The ids of the tasks that changed their status."""
 
-    Among those that are answered are rows that only lost a time they cannot have. Rows in `aside`,
-    which the store refuses to have written, are passed over; if it is `careful`, all that break
-    the constraints of the table.
+    def __init__(self, ids: Iterable[bytes], *, written: int) -> None:
+        super().__init__(ids)
+        self.written = written
+        """How many rows were written: with those that only lost a time which does not go with
+        their status. Fewer than were asked for: there are no more."""
+
+
+@writes
+def promote(batch: int = BATCH, *, aside: Sequence[Key] = (), careful: bool = False) -> Steps[Met]:
+    """SCHEDULED → PENDING for tasks whose time has come.
+
+    Rows in `aside`, which the store refuses to have written, are passed over; if it is `careful`,
+    all that break the constraints of the table.
     """
     found = yield Statement("promote", {"batch": batch, "aside": Keys(aside), "careful": careful})
-    yield from _ready([row for row in found if row[2] == TaskStatus.PENDING])
-    return list(rows.uuids(found))
+    promoted = [row for row in found if row[2] == TaskStatus.PENDING]
+    yield from _ready(promoted)
+    return Met(rows.uuids(promoted), written=len(found))
 
 
 @reads
@@ -92,14 +100,11 @@ def next_due(aside: Sequence[Key] = (), *, careful: bool = False) -> Steps[NextD
 
 
 @writes
-def expire(
-    batch: int = BATCH, *, aside: Sequence[Key] = (), careful: bool = False
-) -> Steps[list[bytes]]:
+def expire(batch: int = BATCH, *, aside: Sequence[Key] = (), careful: bool = False) -> Steps[Met]:
     """WAITING, SCHEDULED, PENDING → EXPIRED where `good_until` has passed.
 
-    Among those that are answered are rows that only lost a time they cannot have. Rows in `aside`,
-    which the store refuses to have written, are passed over; if it is `careful`, all that break
-    the constraints of the table.
+    Rows in `aside`, which the store refuses to have written, are passed over; if it is `careful`,
+    all that break the constraints of the table.
     """
     found = yield Statement(
         "expire",
@@ -111,8 +116,9 @@ def expire(
             "careful": careful,
         },
     )
-    yield from _ended([row for row in found if row[1] == TaskStatus.EXPIRED])
-    return list(rows.uuids(found))
+    expired = [row for row in found if row[1] == TaskStatus.EXPIRED]
+    yield from _ended(expired)
+    return Met(rows.uuids(expired), written=len(found))
 
 
 @writes

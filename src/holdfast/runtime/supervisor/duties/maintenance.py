@@ -36,6 +36,7 @@ from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
 from holdfast.store.verbs import leases, timing
 from holdfast.store.verbs.leases import Abandoned
+from holdfast.store.verbs.timing import Met
 
 log = logging.getLogger("holdfast.worker")
 
@@ -47,7 +48,7 @@ _ONE_BY_ONE = 200
 """Rows that are tried one by one before the next look at a batch."""
 _MOST_REFUSED = 50
 """Rows that are found one by one; of more, all that break a constraint are passed over."""
-Verb: TypeAlias = "Callable[..., Op[list[bytes]]]"
+Verb: TypeAlias = "Callable[..., Op[Met]]"
 First: TypeAlias = "Callable[[Sequence[Key]], Op[Key | None]]"
 
 
@@ -146,7 +147,7 @@ class Maintenance:
         if due.at > due.now:
             return (due.at - due.now) / 1_000_000
         while True:
-            found = self._batch(timing.promote, timing.first_due, "promote")
+            found = self._batch(timing.promote, timing.first_due, "promote").written
             if found:
                 self._promoted()
             if found < timing.BATCH:
@@ -156,29 +157,29 @@ class Maintenance:
     def _expire(self) -> float:
         expired = 0
         while True:
-            number = self._batch(timing.expire, timing.first_expired, "expire")
-            expired += number
-            if number < timing.BATCH:
+            met = self._batch(timing.expire, timing.first_expired, "expire")
+            expired += len(met)
+            if met.written < timing.BATCH:
                 break
         if expired:
             log.info("%d task(s) expired: nobody claimed them before their good_until", expired)
         return inf
 
-    def _batch(self, verb: Verb, first: First, doing: str) -> int:
-        """Apply a verb to a batch; how many it met.
+    def _batch(self, verb: Verb, first: First, doing: str) -> Met:
+        """Apply a verb to a batch.
 
         If the store refuses the batch, one by one: the row that it refuses is set aside. So, too,
         if somebody holds something that one of them has to write; that one is passed over.
         """
         try:
             careful = doing in self._careful
-            return len(self._store.attempt(lambda: verb(aside=self._refused.keys, careful=careful)))
+            return self._store.attempt(lambda: verb(aside=self._refused.keys, careful=careful))
         except RowRefused:
             pass
         except StoreUnavailable as error:
             if not error.locked:
                 raise
-        met = refused = 0
+        met, refused = Met((), written=0), 0
         held: list[Key] = []
         for _ in range(_ONE_BY_ONE):
             passed_over = [*self._refused.keys, *held]
@@ -189,8 +190,9 @@ class Maintenance:
                 done = self._store.attempt(
                     lambda: at_once(verb(1, aside=passed_over))  # noqa: B023
                 )
-                met += len(done)
-                if not done:
+                met += done
+                met.written += done.written
+                if not done.written:
                     # Somebody else met it: others come behind it.
                     held.append(key)
             except RowRefused as error:
