@@ -46,7 +46,7 @@ WANTED = {
     "cancel": {BY_ID},
     "lock_tasks": {BY_ID},
     "statuses": {BY_ID},
-    "tasks_by_id": {BY_ID},
+    "tasks_by_id": {BY_ID, BY_KEY},
     "find_ids": {"USING COVERING INDEX sqlite_autoindex_holdfast_tasks_1 (id>? AND id<?)"},
     "list_newest": {
         "USING COVERING INDEX holdfast_tasks_own ((created_at,id)<(?,?))",

@@ -2,6 +2,8 @@
 -- Differs from SQLite: one statement; data-modifying CTEs.
 WITH attempts AS (
     DELETE FROM holdfast_task_attempts WHERE task_id = ANY (:keys::uuid[])
+), notes AS (
+    DELETE FROM holdfast_task_notes WHERE task_id = ANY (:keys::uuid[])
 ), logs AS (
     DELETE FROM holdfast_task_logs WHERE task_id = ANY (:keys::uuid[])
 ), points AS (

@@ -1,6 +1,6 @@
 -- Every column of these tasks (but for arguments that no claim would hand out either), and what
 -- they said about themselves.
--- Differs from SQLite in how a batch is bound.
+-- Differs from SQLite in how a batch is bound, and in that an id is always one.
 SELECT
     task.id, task.task_name, task.version, task.queue_name, task.priority, task.status,
     CASE WHEN octet_length(task.args) <= 67108864 THEN task.args ELSE '' END AS args,

@@ -1,6 +1,7 @@
 -- Every column of these tasks (but for arguments that no claim would hand out either), and what
 -- they said about themselves.
--- Differs from PostgreSQL in how a batch is bound.
+-- Differs from PostgreSQL in how a batch is bound, and in what an operator may name a row by: its
+-- integer key, or the text in place of an id, whatever it is.
 SELECT
     task.id, task.task_name, task.version, task.queue_name, task.priority, task.status,
     CASE WHEN octet_length(task.args) <= 67108864 THEN task.args ELSE '' END AS args,
@@ -20,4 +21,6 @@ SELECT
     task.trace_context, task.seq AS key
 FROM holdfast_tasks AS task
 LEFT JOIN holdfast_task_notes AS note ON note.task_seq = task.seq
-WHERE task.id IN (SELECT value FROM json_each(:ids));
+WHERE task.id IN (SELECT value FROM json_each(:ids))
+    OR task.id IN (SELECT value FROM json_each(:texts))
+    OR task.seq IN (SELECT value FROM json_each(:numbers));

@@ -15,8 +15,9 @@ from holdfast.core.payload.codec import from_json, to_json
 from holdfast.core.records import AttemptRecord, TaskFilter, TaskRecord
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
-from holdfast.store.op import At, Row, Statement, Steps, Texts, Uuids, reads
+from holdfast.store.op import At, Ints, Row, Statement, Steps, Texts, Uuids, reads
 
+_NO_TEXTS, _NO_INTS = Texts(), Ints()
 NEWEST = b"\xff" * 16
 MAX_PAGE = 500
 SCAN = 10_000
@@ -81,8 +82,13 @@ def tasks_by_id(
 
     So is one whose row cannot be read; it is added to `set_aside`.
     """
-    found = yield Statement("tasks_by_id", {"ids": Uuids(ids)})
+    found = yield by_id(ids)
     return {task.id: task for task in rows.readable(rows.task, found, set_aside)}
+
+
+def by_id(ids: Sequence[bytes], texts: Texts = _NO_TEXTS, numbers: Ints = _NO_INTS) -> Statement:
+    """Asks for every column of these tasks; on SQLite also by what else a row can be named by."""
+    return Statement("tasks_by_id", {"ids": Uuids(ids), "texts": texts, "numbers": numbers})
 
 
 @reads

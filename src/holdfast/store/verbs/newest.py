@@ -19,11 +19,12 @@ from holdfast.core.errors import TaskNotFound, UnreadableRow
 from holdfast.core.payload.codec import to_json
 from holdfast.core.records import TaskFilter
 from holdfast.store import rows
-from holdfast.store.op import At, Statement, Steps, Texts, Uuids, reads
+from holdfast.store.op import At, Statement, Steps, Texts, reads
 from holdfast.store.verbs.inspect import (
     MAX_PAGE,
     SCAN,
     Page,
+    by_id,
     list_tasks,
     nameless,
     path_of,
@@ -135,7 +136,7 @@ def _beginning(before: bytes | None) -> Steps[tuple[Stream, Stream]]:
         key = key_of(before, 0)
         return Stream(key), Stream(_own_before(key.ms * 1000))
     # Of a row that cannot be read, its place still can.
-    found = yield Statement("tasks_by_id", {"ids": Uuids([before])})
+    found = yield by_id([before])
     if not found:
         raise TaskNotFound(before)
     key = key_of(before, found[0][rows.CREATED_AT])

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from holdfast.core.errors import UnreadableRow
 from holdfast.store import rows
-from holdfast.store.op import Ints, Key, Keys, Statement, Steps, Texts, Uuids, writes
+from holdfast.store.op import Ints, Key, Keys, Statement, Steps, Texts, writes
+from holdfast.store.verbs.inspect import by_id
 
 _LARGEST_KEY = 2**63 - 1
 _MOST_DIGITS = len(str(_LARGEST_KEY))
@@ -26,13 +27,10 @@ def delete_unreadable(raw_keys: Sequence[str]) -> Steps[dict[str, bool]]:
     # Longer ones Python refuses to read as a number.
     digits = [key for key in raw_keys if key.isdecimal() and len(key) <= _MOST_DIGITS]
     numbers = [int(key) for key in digits if int(key) <= _LARGEST_KEY]
-    found = yield Statement(
-        "tasks_by_raw_key",
-        {
-            "numbers": Ints(numbers),
-            "uuids": Uuids(rows.uuid(key) for key in raw_keys if rows.is_uuid(key)),
-            "texts": Texts(rows.texts(key for key in raw_keys if not rows.is_uuid(key))),
-        },
+    found = yield by_id(
+        [rows.uuid(key) for key in raw_keys if rows.is_uuid(key)],
+        texts=Texts(rows.texts(key for key in raw_keys if not rows.is_uuid(key))),
+        numbers=Ints(numbers),
     )
     doomed: dict[Key, set[str]] = {}
     for row in found:

@@ -34,7 +34,6 @@ LOOKING: Final = frozenset(
         "read_stats",
         "statuses",
         "tasks_by_id",
-        "tasks_by_raw_key",
         "whereabouts",
         "worker_states",
     }
