@@ -16,6 +16,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import closing
 from typing import Final, Self, TypeAlias
 
 from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable, TaskNotFound
@@ -130,7 +131,7 @@ class Waiter:
             return False
 
     def _listen(self) -> None:
-        with self._store().listen(Channel.DONE) as listener:
+        with closing(self._store().listen(Channel.DONE)) as listener:
             self._listener = listener
             polls = 0
             poll_at = rested_at = 0.0

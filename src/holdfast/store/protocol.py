@@ -1,7 +1,7 @@
 """What an engine offers: the contract that `SqliteStore` and `PostgresStore` keep.
 
-Owns no behaviour. Both engines pass the same conformance suite; nothing above
-this layer asks which one it has, except to name it.
+Owns no behaviour but that a listener can be used in a `with`. Both engines pass the same
+conformance suite; nothing above this layer asks which one it has, except to name it.
 """
 
 from __future__ import annotations
