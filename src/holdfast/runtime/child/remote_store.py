@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import count
 from queue import SimpleQueue
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
 from holdfast.core.identity import running
@@ -27,6 +27,7 @@ from holdfast.runtime.wire.messages import Ask, Listen, Message, Rang, Reply
 from holdfast.runtime.wire.relay_codec import Asked, decode_rows, encode_asked, rebuild
 from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import Channel, Hint, Mode, Op, Statement, Steps, alone, repeat
+from holdfast.store.protocol import Listener
 from holdfast.store.settings import Engine, StoreSettings
 
 T = TypeVar("T")
@@ -208,7 +209,7 @@ class _RemoteOp(Generic[T]):
         return answer.rows
 
 
-class RemoteListener:
+class RemoteListener(Listener):
     """One subscription to hints, which the supervisor passes on."""
 
     def __init__(self, store: RemoteStore, channels: frozenset[Channel]) -> None:
@@ -236,12 +237,6 @@ class RemoteListener:
 
     def close(self) -> None:
         self._store.forget(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
 
 
 @alone

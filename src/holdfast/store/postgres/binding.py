@@ -117,8 +117,9 @@ def _spread(name: str, table: Table, values: dict[str, Any]) -> str:
         if common is not None:
             name, own = table.alike
             for (column, kind), value in zip(columns[own:], common, strict=True):
-                is_time = kind is Column.TIME and value is not None
-                values[column] = At(value) if is_time else value
+                values[column] = value
+                if kind is Column.TIME and value is not None:
+                    values[column] = At(value)
             rows, columns = [row[:own] for row in rows], columns[:own]
     batches = zip(*rows, strict=True) if rows else repeat(())
     for (column, kind), batch in zip(columns, batches, strict=bool(rows)):

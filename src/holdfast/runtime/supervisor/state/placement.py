@@ -279,7 +279,7 @@ class Placement:
 
     def wanted(self) -> dict[Kind, int]:
         """How many more tasks to claim for each kind of child."""
-        wanted = {kind: self._wanted_of(kind) for kind in KINDS}
+        wanted: dict[Kind, int] = {kind: self._wanted_of(kind) for kind in KINDS}
         return {kind: number for kind, number in wanted.items() if number > 0}
 
     def _wanted_of(self, kind: Kind) -> int:
