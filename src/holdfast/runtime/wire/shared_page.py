@@ -91,7 +91,11 @@ class _FileWords:
         os.pwrite(self._fd, _NATIVE.pack(word), place * _WORD)
 
     def release(self) -> None:
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    __del__ = release
 
 
 class SharedPage:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, monotonic_ns
@@ -29,7 +28,7 @@ from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import named
-from holdfast.runtime.wire.messages import Cancel, Withdraw
+from holdfast.runtime.wire.messages import Withdraw
 
 log = logging.getLogger("holdfast.worker")
 
@@ -139,14 +138,6 @@ def end_run(ledger: Ledger, assignment: Assignment, why: Why) -> None:
         named(assignment.task),
         _WORDS[why],
     )
-    child = assignment.child
-    if child.kind != "process":
-        child.say(Cancel(assignment.slot, why))
-    elif child.pid is not None and child.state is not ChildState.DEAD:
-        # One that has not begun is taken back; one that runs sees `cancel_requested` too.
-        child.say(Cancel(assignment.slot, why))
-        child.page.ask_to_end(assignment.slot, why)
-        _signal(child.pid, signal.SIGTERM)
 
 
 def _begun(child: ChildHandle, now: float) -> dict[int, float]:
@@ -175,13 +166,6 @@ def _overdue(assignment: Assignment, ran: float, now: float) -> Why | None:
     if interval is not None and min(ran, now - assignment.beat_at) > interval:
         return "silence"
     return None
-
-
-def _signal(pid: int, number: signal.Signals) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def megabytes(pid: int | None) -> float:

@@ -8,6 +8,8 @@ waits.
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Container, Iterable
@@ -20,7 +22,7 @@ from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Why
 from holdfast.core.records import ClaimedTask
 from holdfast.runtime.wire.framing import MAX_FRAME, Reader, Splitter, frame
-from holdfast.runtime.wire.messages import Job, Kind, Message, Run, ToSupervisor
+from holdfast.runtime.wire.messages import Cancel, Job, Kind, Message, Run, ToSupervisor
 from holdfast.runtime.wire.shared_page import SharedPage
 from holdfast.store.verbs.claims import Begin
 
@@ -276,6 +278,19 @@ class ChildHandle:
         """Hand over tasks whose start is durable."""
         self.say(Run([assignment.job() for assignment in given]))
 
+    def tell_to_end(self, slot: int, why: Why) -> None:
+        """Tell the code of this slot to end; a process is told by a signal, too."""
+        if self.kind != "process":
+            self.say(Cancel(slot, why))
+        elif self.pid is not None and self.state is not ChildState.DEAD:
+            # One that has not begun is taken back; one that runs sees `cancel_requested` too.
+            self.say(Cancel(slot, why))
+            self.page.ask_to_end(slot, why)
+            try:
+                os.kill(self.pid, signal.SIGTERM)
+            except ProcessLookupError:
+                pass
+
     def say(self, *messages: Message) -> None:
         """Send without waiting; what the socket does not take now leaves later."""
         data = b"".join(map(frame, messages))
@@ -316,5 +331,5 @@ class ChildHandle:
             return len(data)
 
     def close(self) -> None:
+        """Let go of its socket. Its page goes with the last who may be looking at it."""
         self.sock.close()
-        self.page.close()

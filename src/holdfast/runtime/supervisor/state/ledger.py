@@ -385,6 +385,8 @@ class Ledger:
                 return False
             assignment.told_to_end = why
             assignment.told_to_end_at = monotonic()
+            # Before its child can be found dead, and its number be another's.
+            assignment.child.tell_to_end(assignment.slot, why)
             return True
 
     def assignments(self) -> list[Assignment]:
