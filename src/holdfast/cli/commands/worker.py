@@ -150,7 +150,7 @@ def worker(
     except ConfigError as error:
         click.echo(f"holdfast worker: {error}", err=True)
         # A URL that could be read, and leads to no database: the same as a database that is away.
-        status = EXIT_STORE if error.option in ("url", "pooler") else getattr(error, "exit_code", 2)
+        status = EXIT_STORE if error.option in ("url", "pooler") else 2
     except StoreError as error:
         click.echo(f"holdfast worker: {error}", err=True)
         status = EXIT_STORE

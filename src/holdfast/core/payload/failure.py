@@ -15,8 +15,9 @@ causes may form a ring. Source lines in tracebacks come from Python's own line c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
+from types import TracebackType
 from typing import Any, Final
 
 from holdfast.core.error_code import ErrorCode
@@ -31,7 +32,9 @@ __all__ = [
     "decode_error",
     "describe",
     "encode_error",
+    "summary",
     "unstorable",
+    "users_own",
 ]
 
 _UNLIMITED: Final = 1 << 62
@@ -60,8 +63,16 @@ def describe(error: BaseException, code: ErrorCode | None = None) -> TaskError:
         _message(error),
         exception=_kind(error),
         traceback=_traceback(error, chain[-1]),
-        causes=tuple(_line(cause) for cause in chain[1:]),
+        causes=tuple(summary(cause) for cause in chain[1:]),
     )
+
+
+def users_own(trace: TracebackType | None, is_ours: Callable[[str], bool]) -> TracebackType | None:
+    """A traceback without the frames at its outer end that come from these files."""
+    link = trace
+    while link is not None and is_ours(link.tb_frame.f_code.co_filename):
+        link = link.tb_next
+    return link
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -89,7 +100,8 @@ def _message(error: BaseException) -> str:
         return f"(its message cannot be shown: str() raised {type(second).__name__})"
 
 
-def _line(error: BaseException) -> str:
+def summary(error: BaseException) -> str:
+    """An exception in one line, whatever its `str` does."""
     message = _message(error)
     name = type(error).__qualname__
     return f"{name}: {message}" if message else name
@@ -104,7 +116,7 @@ def _traceback(error: BaseException, last: BaseException) -> str:
         last.__cause__ = last.__context__ = None
         return "".join(traceback.format_exception(error))
     except BaseException:  # noqa: BLE001  (the exception's own code runs in there)
-        return f"{_line(error)}\n"
+        return f"{summary(error)}\n"
     finally:
         last.__cause__, last.__context__ = cause, context
         last.__suppress_context__ = suppressed

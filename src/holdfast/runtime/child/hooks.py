@@ -16,6 +16,7 @@ from typing import Any
 
 from holdfast.core.hooks import OF_WORKER, AppHooks, Hook, TaskEvent, WorkerEvent
 from holdfast.core.options.definition import TaskDefinition
+from holdfast.core.payload.failure import summary
 from holdfast.runtime.child.context import EndRun
 
 log = logging.getLogger("holdfast.worker")
@@ -83,17 +84,10 @@ def _run(answer: Awaitable[Any]) -> None:
 def _report(function: Hook, event: TaskEvent | WorkerEvent, error: BaseException) -> None:
     about = f" of task {event.id} ({event.name})" if isinstance(event, TaskEvent) else ""
     name = getattr(function, "__qualname__", repr(function))
-    told = f"hook {event.hook} ({name}){about} raised {_line(error)}"
+    told = f"hook {event.hook} ({name}){about} raised {summary(error)}"
     tell_supervisor(told)
     try:
         log.error("%s", told)
         traceback.print_exception(error, file=sys.stderr)
     except Exception:  # noqa: BLE001 - the exception's own code runs in there
         pass
-
-
-def _line(error: BaseException) -> str:
-    try:
-        return f"{type(error).__qualname__}: {error}"
-    except BaseException:  # noqa: BLE001 - its `str` is the author's
-        return type(error).__qualname__

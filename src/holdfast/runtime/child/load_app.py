@@ -10,8 +10,8 @@ import importlib
 import os
 import sys
 import traceback
-from types import TracebackType
 
+from holdfast.core.payload.failure import users_own
 from holdfast.runtime.application import METHOD, Application
 
 _EXAMPLE = "for example shop.tasks:app"
@@ -84,20 +84,12 @@ def _application(found: object, target: str) -> Application:
 
 
 def _shown(name: str, error: BaseException) -> str:
-    error = error.with_traceback(_users_own(error.__traceback__))
+    error = error.with_traceback(users_own(error.__traceback__, _is_machinery))
     try:
         text = "".join(traceback.format_exception(error))
     except BaseException:  # noqa: BLE001 - the exception's own code runs in there
         text = f"{type(error).__qualname__}\n"
     return f"importing {name} failed:\n\n{text.rstrip()}"
-
-
-def _users_own(trace: TracebackType | None) -> TracebackType | None:
-    """Drop the frames before the user's module: ours, and those of the import system."""
-    link = trace
-    while link is not None and _is_machinery(link.tb_frame.f_code.co_filename):
-        link = link.tb_next
-    return link
 
 
 def _is_machinery(filename: str) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -32,7 +31,7 @@ from holdfast.core.outcome import (
     Why,
     ended_because,
 )
-from holdfast.core.payload.failure import as_plain, describe, encode_error, unstorable
+from holdfast.core.payload.failure import as_plain, describe, encode_error, unstorable, users_own
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.signals import Abort, RetryLater, Snooze
 from holdfast.runtime.child import hooks
@@ -175,7 +174,7 @@ class TaskRun:
         """The code has raised."""
         self.value, self.exception = None, error
         try:
-            error.__traceback__ = _users_own(error.__traceback__)
+            error.__traceback__ = users_own(error.__traceback__, _OUR_FILES.__contains__)
             match error:
                 case Snooze():
                     self.outcome = SnoozeAsked(error.delay_us)
@@ -330,14 +329,6 @@ class _Counted:
     retry_count: int
     max_retries: int
     crash_count: int = 0
-
-
-def _users_own(trace: TracebackType | None) -> TracebackType | None:
-    """Without our own frames at the outer end."""
-    link = trace
-    while link is not None and link.tb_frame.f_code.co_filename in _OUR_FILES:
-        link = link.tb_next
-    return link
 
 
 _OUR_FILES: Final = {__file__}

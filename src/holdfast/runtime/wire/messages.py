@@ -79,7 +79,6 @@ class Broken(Message, frozen=True):
     """The application cannot be imported; `text` is for the user's eyes."""
 
     text: str
-    exit_code: int = 2
 
 
 class Fork(Message, frozen=True):

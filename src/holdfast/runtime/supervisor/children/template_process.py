@@ -27,10 +27,6 @@ _REAPED = 2.0
 class AppBroken(ConfigError):
     """The application cannot be imported; the message is what its author should read."""
 
-    def __init__(self, text: str, exit_code: int) -> None:
-        super().__init__(text)
-        self.exit_code = exit_code
-
 
 class TemplateProcess:
     """The process that children are forked from."""
@@ -81,17 +77,15 @@ class TemplateProcess:
                 raise AppBroken(
                     f"the application was not imported in {patience:g} s: "
                     "does a module wait for something while it is imported?",
-                    2,
                 ) from None
             if not data:
                 raise AppBroken(
                     f"the process that imported the application has ended ({self.reap()}): "
                     "does the module, or a library, end the process?",
-                    2,
                 )
             for message in self.reader.feed(data):
                 if isinstance(message, Broken):
-                    raise AppBroken(message.text, message.exit_code)
+                    raise AppBroken(message.text)
                 if isinstance(message, Manifest):
                     return message
 
