@@ -39,7 +39,7 @@ from holdfast.store.sqlite.binding import SqliteBinder
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable, load
 from holdfast.store.sqlite.one_library import autocheckpoint, connect_hook, handover
-from holdfast.store.sqlite.session import Session
+from holdfast.store.sqlite.store import Session
 from holdfast.store.sqlite.turns import turnstile
 from holdfast.store.sqlite.turns.busy_wait import BusyWait
 

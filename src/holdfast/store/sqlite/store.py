@@ -1,8 +1,8 @@
 """`SqliteStore`: tasks in one SQLite file.
 
 Owns the transaction: whoever writes waits for the turn, begins IMMEDIATE, runs the
-operation, commits, and only then rings the doorbell. Readers never wait for writers.
-Nobody who calls this sees "database is locked".
+operation (`Session`), commits, and only then rings the doorbell. Readers never wait for
+writers. Nobody who calls this sees "database is locked".
 
 Failure: whatever goes wrong between BEGIN and COMMIT rolls back and leaves the turn.
 A program that writes without taking turns is met by trying again, a little later
@@ -20,21 +20,75 @@ from holdfast.core.errors import StoreError
 from holdfast.store import fork, statement
 from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import Channel, Hint, Mode, Op, Rows, Statement, drive
+from holdfast.store.row_refused import RowRefused
 from holdfast.store.settings import Engine, SqliteDriver, StoreSettings
 from holdfast.store.sqlite import database_file, doorbell, faults
-from holdfast.store.sqlite.binding import SqliteBinder
+from holdfast.store.sqlite.binding import Execution, SqliteBinder
 from holdfast.store.sqlite.checkpoint import Checkpointer, WalCheckpoint
 from holdfast.store.sqlite.clock import Clock
 from holdfast.store.sqlite.connections import Connections
-from holdfast.store.sqlite.drivers.driver import Connection, is_vulnerable
+from holdfast.store.sqlite.drivers.driver import Connection, from_bytes, is_vulnerable
 from holdfast.store.sqlite.schema import SqliteSchema
-from holdfast.store.sqlite.session import Session
 from holdfast.store.sqlite.turns import turnstile
 from holdfast.store.sqlite.turns.busy_wait import BusyWait
 
 T = TypeVar("T")
 
 _ENOUGH_DOUBTS = 10
+
+
+class Session:
+    """Inside one transaction, ours or a caller's: statements in, rows out.
+
+    It is always the same time in it. Remembers whom to wake after the commit; never begins or
+    ends a transaction.
+    """
+
+    __slots__ = ("hints", "now", "_binder", "_connection")
+
+    def __init__(self, connection: Connection, binder: SqliteBinder, now: int) -> None:
+        self.hints: list[Hint] = []
+        self._connection = connection
+        self._binder = binder
+        self.now = now
+
+    def execute(self, statement: Statement) -> Rows:
+        """What `drive` calls for every statement."""
+        return self.carry_out(statement, self._binder.bind(statement))
+
+    def carry_out(self, statement: Statement, calls: Sequence[Execution]) -> Rows:
+        """Execute a statement that has been bound.
+
+        A text that writes the rows of a table and returns nothing is answered by the first
+        column (the key) of those rows for which it wrote something.
+        """
+        if statement.hint is not None:
+            self.hints.append(statement.hint)
+        table = statement.table
+        if table is not None and calls[0].all_or_none:
+            (call,) = calls
+            try:
+                self._connection.execute(call.sql, call.at(self.now).values or ())
+                return [row[:1] for row in table.rows]
+            except RowRefused:
+                # Nothing was written; some row met another: each by itself, to learn which.
+                calls = self._binder.bind(statement, row_by_row=True)
+        rows: Rows = ()
+        for call in calls:
+            rows = self._execute(call.at(self.now), None if table is None else table.rows)
+        return rows
+
+    def _execute(self, call: Execution, given: Rows | None) -> Rows:
+        if call.values is None and given is not None and not call.returns:
+            # RETURNING costs a fifth of an insert, to learn what its absence tells, too.
+            idle = self._connection.write_many(call.sql, call.rows)
+            return [row[:1] for place, row in enumerate(given) if place not in idle]
+        if call.values is None:
+            rows = self._connection.execute_many(call.sql, call.rows)
+        else:
+            rows = self._connection.execute(call.sql, call.values)
+        return from_bytes(rows) if call.gives_bytes else rows
+
 
 Work: TypeAlias = Callable[[Session, Connection], T]
 
