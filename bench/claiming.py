@@ -57,7 +57,7 @@ class Claimer:
         full = len(claimed.tasks) == wanted
         now = monotonic()
         end = claimed.last if full else self.place.store.run(horizon(fill.QUEUE, start))
-        self.cursor.looked(start, end, full=full, now=now, seconds=now - began)
+        self.cursor.looked(end, full=full, now=now)
         return len(claimed.tasks)
 
 
@@ -152,7 +152,7 @@ def _finish(place: Place, cursor: Cursor, count: int) -> None:
         start = cursor.start(began)
         claimed = take(place, min(count, 500), start)
         now = monotonic()
-        cursor.looked(start, claimed.last, full=True, now=now, seconds=now - began)
+        cursor.looked(claimed.last, full=True, now=now)
         count -= finish(place, claimed)
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, Final, Protocol
 
-from holdfast.core.decide import Change
+from holdfast.core.decide import Change, Counters
 from holdfast.core.identity import as_text, short_id
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import (
@@ -103,15 +103,8 @@ class Named(Protocol):
     def task_name(self) -> str: ...
 
 
-class Counted(Named, Protocol):
+class Counted(Named, Counters, Protocol):
     """What is needed of a task to say how many attempts it has."""
-
-    @property
-    def retry_count(self) -> int: ...
-    @property
-    def max_retries(self) -> int: ...
-    @property
-    def crash_count(self) -> int: ...
 
 
 def named(task: Named) -> str:
@@ -168,16 +161,11 @@ class TaskLog:
             f"{_next(task, change, status, policy)}"
         )
         error = change.error
-        fields: dict[str, Any] = {
-            "attempt": attempt,
+        fields = {
+            **_fields(attempt, change, status),
             "max_attempts": of,
-            "status": status.value,
             "duration": run_us / 1e6,
-            "reason": change.failed_reason,
-            "error_code": change.error_code,
             "exception": None if error is None else error.exception,
-            "retry_in": None if status.is_terminal else (change.delay_us or 0) / 1e6,
-            "dead_letter": _is_dead(change, status),
         }
         if error is not None and error.traceback and log.isEnabledFor(logging.DEBUG):
             fields["traceback"] = error.traceback
@@ -193,15 +181,7 @@ class TaskLog:
             f"{one_line(change.failed_reason or '', _LONGEST)}; "
             f"{_next(task, change, change.target, policy)}"
         )
-        fields = {
-            "attempt": attempt,
-            "status": change.target.value,
-            "reason": change.failed_reason,
-            "error_code": change.error_code,
-            "retry_in": None if change.target.is_terminal else (change.delay_us or 0) / 1e6,
-            "dead_letter": _is_dead(change, change.target),
-        }
-        _write(level, "recovered", task, text, fields)
+        _write(level, "recovered", task, text, _fields(attempt, change, change.target))
 
     def flush(self) -> None:
         """Say how many lines were left out, if the second in which they were is over."""
@@ -249,6 +229,18 @@ class TaskLog:
         _tell(limit.level, event, left_out)
         limit.level = level
         return admitted
+
+
+def _fields(attempt: int, change: Change, status: TaskStatus) -> dict[str, Any]:
+    """What is known of every run that came to something other than a value."""
+    return {
+        "attempt": attempt,
+        "status": status.value,
+        "reason": change.failed_reason,
+        "error_code": change.error_code,
+        "retry_in": None if status.is_terminal else (change.delay_us or 0) / 1e6,
+        "dead_letter": _is_dead(change, status),
+    }
 
 
 def _write(level: int, event: str, task: Named, text: str, more: Mapping[str, Any]) -> None:

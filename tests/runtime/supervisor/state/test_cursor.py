@@ -40,7 +40,7 @@ class Queue:
         self.now += self.cost
         full = len(taken) == WANTED
         end = taken[-1] if full else page[-1] if len(page) == PAGE else None
-        self.cursor.looked(start, end, full=full, now=self.now, seconds=self.cost)
+        self.cursor.looked(end, full=full, now=self.now)
         return taken
 
     def drain(self, most: int = 1_000) -> list[Position]:
@@ -75,10 +75,10 @@ def test_after_a_hint_one_claim_finds_what_is_new() -> None:
 
 def test_a_hint_during_a_claim_is_not_lost() -> None:
     queue = Queue()
-    start = queue.cursor.start(queue.now)
+    queue.cursor.start(queue.now)
     queue.add(1)
     queue.cursor.hinted()
-    queue.cursor.looked(start, None, full=False, now=queue.now, seconds=0.001)
+    queue.cursor.looked(None, full=False, now=queue.now)
     assert queue.cursor.may_find(queue.now)
     assert len(queue.drain()) == 1
 

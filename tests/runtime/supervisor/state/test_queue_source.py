@@ -32,7 +32,7 @@ def test_a_few_are_all_looked_into_at_all_times() -> None:
     assert not few.are_many
     assert awake(few) == few.queues
     source = few.in_turn()[0]
-    source.position(NOW)
+    source.cursor.start(NOW)
     few.short(source, None, NOW)
     assert awake(few) == few.queues
 
@@ -52,9 +52,9 @@ def test_of_many_one_is_left_alone_when_it_is_empty() -> None:
     many = of(1_000)
     many.wake(["t3", "t4"])
     third, fourth = many.in_turn()
-    third.position(NOW)
+    third.cursor.start(NOW)
     many.found(third, Position(1, 1, bytes(16)), NOW)
-    fourth.position(NOW)
+    fourth.cursor.start(NOW)
     many.short(fourth, None, NOW)
     assert awake(many) == ["t3"]
     many.wake(["t4"])

@@ -159,7 +159,7 @@ class Ledger:
         if not room:
             return
         for source in self.sources.in_turn():
-            if not source.may_find(now):
+            if not source.cursor.may_find(now):
                 continue
             wanted = min(room.get(source.kind, 0), self._left(source), MAX_BATCH)
             if wanted <= 0:
@@ -174,7 +174,7 @@ class Ledger:
                 wanted = min(wanted, window[1])
             plan.source = source
             plan.wanted = wanted
-            plan.start = source.position(now)
+            plan.start = source.cursor.start(now)
             plan.may_begin = self._placement.may_begin(source.kind)
             return
 

@@ -48,11 +48,12 @@ class Cursor:
 
     start = cursor.start(now)
     ...                                        # claim from `start` on
-    cursor.looked(start, end, full=..., now=..., seconds=...)
+    cursor.looked(end, full=..., now=...)
     """
 
     def __init__(self) -> None:
-        self._front = HEAD
+        self._front = self._start = HEAD
+        self._started_at = 0.0
         self._front_spent = False
         self._back: Position | None = None
         self._hints = 1
@@ -73,14 +74,13 @@ class Cursor:
     def start(self, now: float) -> Position:
         """Where the next claim begins."""
         self._hints_at_start = self._hints
+        self._start, self._started_at = self._front, now
         if self._wants_back(now) and (self._front_spent or now >= self._back_not_before):
-            return HEAD if self._back is None else self._back
-        return self._front
+            self._start = HEAD if self._back is None else self._back
+        return self._start
 
-    def looked(
-        self, start: Position, end: Position | None, *, full: bool, now: float, seconds: float
-    ) -> None:
-        """Take note of a claim from `start` on, which took `seconds`.
+    def looked(self, end: Position | None, *, full: bool, now: float) -> None:
+        """Take note of the claim that began at `start`, and is over now.
 
         `full`: it found all it wanted, and `end` is its last task. Otherwise `end` is where
         it stopped looking; None if that was the end of the queue.
@@ -88,15 +88,15 @@ class Cursor:
         # A hint that came meanwhile is about something this claim may not have seen.
         if end is None and self._hints == self._hints_at_start:
             self._front_spent = True
-        if start == HEAD:
+        if self._start == HEAD:
             self._hints_heard = self._hints_at_start
             self._head_at = now
-        if start == self._front:
+        if self._start == self._front:
             self._front = end or self._front
             return
         met = end is None or end >= self._front
         if met or not full:
-            self._back_not_before = now + PATIENCE * seconds
+            self._back_not_before = now + PATIENCE * (now - self._started_at)
         self._back = None if met else end
         if met:
             self._front = end or self._front
@@ -126,9 +126,7 @@ class QueueSource:
         """Whether a claim was refused for a row that breaks the constraints of the table."""
         self._apart_until = 0.0
         self._has_alone = any(Policy.decode(task.task_options).is_alone for task in tasks)
-        self._cursor = Cursor()
-        self._start = HEAD
-        self._began = 0.0
+        self.cursor = Cursor()
 
     def may_share(self, now: float) -> bool:
         """Whether what is claimed next can be expected to share a child with others."""
@@ -137,24 +135,6 @@ class QueueSource:
     def met_alone(self, now: float) -> None:
         """Among what was claimed was a task that cannot share a child."""
         self._apart_until = now + _APART
-
-    def may_find(self, now: float) -> bool:
-        """Whether a claim may find something."""
-        return self._cursor.may_find(now)
-
-    def position(self, now: float) -> Position:
-        """Where the next claim starts."""
-        self._start, self._began = self._cursor.start(now), now
-        return self._start
-
-    def hinted(self) -> None:
-        """Something came into the queue; it may have come in front."""
-        self._cursor.hinted()
-
-    def looked(self, end: Position | None, now: float, *, full: bool) -> None:
-        """A claim is over; `full`: it found as much as it wanted, and `end` is its last task."""
-        self.is_deep = full
-        self._cursor.looked(self._start, end, full=full, now=now, seconds=now - self._began)
 
 
 def sources(choices: Sequence[QueueChoice], tasks: Sequence[KnownTask]) -> list[QueueSource]:
@@ -219,7 +199,7 @@ class SourceList:
         for queue in queues:
             for place in self._by_queue.get(queue, ()):
                 is_ours = True
-                self._all[place].hinted()
+                self._all[place].cursor.hinted()
                 self._awake.add(place)
         return is_ours
 
@@ -271,22 +251,24 @@ class SourceList:
     def found(self, source: QueueSource, last: Position, now: float) -> None:
         """A claim from this source was satisfied; there may be more behind its last task."""
         with self._lock:
-            source.looked(last, now, full=True)
+            source.is_deep = True
+            source.cursor.looked(last, full=True, now=now)
 
     def short(self, source: QueueSource, horizon: Position | None, now: float) -> None:
         """A claim from it found less than it wanted; `horizon` is where it stopped looking."""
         with self._lock:
-            source.looked(horizon, now, full=False)
-            if self.are_many and not source.may_find(now):
+            source.is_deep = False
+            source.cursor.looked(horizon, full=False, now=now)
+            if self.are_many and not source.cursor.may_find(now):
                 self._awake -= {p for p in self._by_queue[source.queue] if self._all[p] is source}
 
     def look_again(self, source: QueueSource) -> None:
         """There may be more in this source than a claim has seen."""
         with self._lock:
-            source.hinted()
+            source.cursor.hinted()
 
     def may_find(self, now: float) -> bool:
         """Whether a claim from any of them may find something, as far as is known."""
         if self._wants_asking or self._is_asking:
             return True
-        return any(self._all[place].may_find(now) for place in self._awake)
+        return any(self._all[place].cursor.may_find(now) for place in self._awake)
