@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -106,28 +106,30 @@ def _id(value: object) -> bytes:
     raise ValueError("is not a list of ids")
 
 
-_IN_FLIGHT: Final = (
-    "key",
-    "id",
-    "status",
-    "attempt",
-    "retry_count",
-    "max_retries",
-    "crash_count",
-    "good_until",
-    "task_options",
-    "worker_pid",
-    "claimed_by_worker_id",
-    "worker_hostname",
-    "task_name",
-    "queue_name",
-)
+class LeasedTask(NamedTuple):
+    """A row of `leased_tasks`, as it stands there."""
+
+    key: Any
+    id: Any
+    status: Any
+    attempt: Any
+    retry_count: Any
+    max_retries: Any
+    crash_count: Any
+    good_until: Any
+    task_options: Any
+    worker_pid: Any
+    claimed_by_worker_id: Any
+    worker_hostname: Any
+    task_name: Any
+    queue_name: Any
+    locked: Any
 
 
-def wrong_in_flight(row: Row) -> str | None:
-    """Why a row of `leased_tasks` cannot be read; None if it can."""
+def wrong_in_flight(row: LeasedTask) -> str | None:
+    """Why the row of a leased task cannot be read; None if it can."""
     try:
-        _check(_IN_FLIGHT, row[: len(_IN_FLIGHT)], "holdfast_tasks")
+        _check(row._fields[:-1], row[:-1], "holdfast_tasks")
     except UnreadableRow as error:
         return f"{error.column} {error.reason}"
     return None
@@ -182,6 +184,8 @@ def claimed(row: Row, token: bytes, is_utf8: bool = True) -> ClaimedTask:
 
 _CLAIM: Final = tuple(field for field in ClaimedTask.__struct_fields__ if field != "token")
 _TASK: Final = tuple(field.name for field in fields(TaskRecord))
+_TASK_STATUS: Final = _TASK.index("status")
+_TASK_DEAD: Final = _TASK.index("dead")
 CREATED_AT: Final = _TASK.index("created_at")
 """Where a raw row of a task has the time at which it was stored."""
 _ATTEMPT: Final = tuple(field.name for field in fields(AttemptRecord))
@@ -208,6 +212,7 @@ _STATE: Final = (
     "worker_started_at",
 )
 _UUIDS: Final = frozenset({"id", "task_id", "claim_token", "workflow_id", "parent_id", "root_id"})
+_TASK_UUIDS: Final = tuple(at for at, name in enumerate(_TASK) if name in _UUIDS)
 _COUNTERS: Final = frozenset(
     {"attempt", "retry_count", "max_retries", "crash_count", "version", "pid", "worker_pid"}
 )
@@ -318,11 +323,6 @@ def task(row: Row) -> TaskRecord:
         raise UnreadableRow(error.table, named(raw_key), error.column, error.reason) from error
 
 
-_TASK_UUIDS = (0, 20, 50, 53, 54)
-_TASK_STATUS = 5
-_TASK_DEAD = 42
-
-
 _JSON: Final[dict[str, msgspec.json.Decoder[Any]]] = {
     "args": msgspec.json.Decoder(list[Any]),
     "kwargs": msgspec.json.Decoder(dict[str, Any]),
@@ -376,14 +376,14 @@ def _enumerated(column: str, kind: Callable[[Any], T], value: Any) -> T:
 
 
 def attempt(row: Row) -> AttemptRecord:
-    values = list(row)
-    _check(_ATTEMPT, values, "holdfast_task_attempts")  # type: ignore[arg-type]
+    _check(_ATTEMPT, row, "holdfast_task_attempts")
+    values = dict(zip(_ATTEMPT, row, strict=True))
     try:
-        values[0] = uuid(values[0])
-        values[2] = AttemptOutcome(values[2])
-        values[3] = bool(values[3])
-        values[4] = uuid(values[4])
-        return AttemptRecord(*values)
+        values["task_id"] = uuid(values["task_id"])
+        values["outcome"] = AttemptOutcome(values["outcome"])
+        values["will_retry"] = bool(values["will_retry"])
+        values["claim_token"] = uuid(values["claim_token"])
+        return AttemptRecord(**values)
     except (ValueError, TypeError) as error:
         raise _unfit("holdfast_task_attempts", row, _ATTEMPT, error) from error
 
@@ -411,6 +411,4 @@ _WORKER_JSON: Final[dict[str, msgspec.json.Decoder[Any]]] = {
 
 def worker_state(row: Row) -> WorkerState:
     _check(_STATE, row, "holdfast_worker_states")
-    worker_id, snapshot_at, *between, started_at = row
-    values = [worker_id, *between[:6], started_at, *between[6:], snapshot_at]
-    return WorkerState(*values)
+    return WorkerState(**dict(zip(_STATE, row, strict=True)))

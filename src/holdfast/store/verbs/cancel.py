@@ -31,9 +31,12 @@ def cancel(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus | None]]:
         {"ids": batch, "cancel_error": CANCELLED.error, "cancel_reason": CANCELLED.reason},
         hint=Hint(Channel.DONE),
     )
-    yield from resolve(ended_steps(changed, id=0, status=1, workflow_id=2))
-    both = [row for row in (*locked, *changed) if rows.is_status(row[1])]
-    known = {rows.uuid(row[0]): TaskStatus(row[1]) for row in both}
+    yield from resolve(ended_steps(changed))
+    known = {
+        rows.uuid(id): TaskStatus(status)
+        for id, status, *_ in (*locked, *changed)
+        if rows.is_status(status)
+    }
     return {id: known.get(id) for id in ids}
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from holdfast.core.errors import Blame, ConfigError, TaskNotFound, UpstreamEnded
 from holdfast.core.identity import as_text, as_uuid
@@ -49,6 +49,29 @@ class EndedStep(NamedTuple):
     status: TaskStatus
 
 
+class LockedTask(NamedTuple):
+    """A row of `lock_tasks`, as it stands there."""
+
+    id: Any
+    status: Any
+    workflow_id: Any
+    error_code: Any
+    unique_key: Any
+    task_name: Any
+    deps_needed: Any
+
+
+class _UnmetEdge(NamedTuple):
+    """A row of `unmet_edges`, as it stands there; a parent that is gone has no status."""
+
+    child_id: Any
+    status: Any
+    error_code: Any
+    parent_id: Any
+    task_name: Any
+    on_status: Any
+
+
 TERMINAL = frozenset(status.value for status in TaskStatus if status.is_terminal)
 _FAILURES = frozenset(
     {TaskStatus.FAILED, TaskStatus.STALLED, TaskStatus.DROPPED, TaskStatus.EXPIRED}
@@ -63,10 +86,13 @@ def connect(submissions: Sequence[Submission]) -> Steps[None]:
     """
     graph = {s.id: _edges(s) for s in submissions}
     parents = Uuids(sorted({parent for edges in graph.values() for parent in edges}))
-    locked = yield Statement("lock_tasks", {"ids": parents})
+    found = yield Statement("lock_tasks", {"ids": parents})
+    locked = [*map(LockedTask._make, found)]
     # A parent whose workflow cannot be read is of none that a step could be added to.
     workflows = {
-        rows.uuid(row[0]): rows.uuid(row[2]) if rows.is_uuid(row[2]) else row[2] and b""
+        rows.uuid(row.id): (
+            rows.uuid(row.workflow_id) if rows.is_uuid(row.workflow_id) else row.workflow_id and b""
+        )
         for row in locked
     }
     for s in submissions:
@@ -80,7 +106,9 @@ def connect(submissions: Sequence[Submission]) -> Steps[None]:
         ),
     )
     ended = [
-        EndedStep(rows.uuid(row[0]), TaskStatus(row[1])) for row in locked if rows.is_status(row[1])
+        EndedStep(rows.uuid(row.id), TaskStatus(row.status))
+        for row in locked
+        if rows.is_status(row.status)
     ]
     yield from resolve([parent for parent in ended if parent.status.is_terminal])
 
@@ -130,13 +158,12 @@ def _check_order(graph: dict[bytes, dict[bytes, On]]) -> None:
         ) from None
 
 
-def ended_steps(found: Rows, *, id: int, status: int, workflow_id: int) -> list[EndedStep]:
-    """Those of the rows that are ended workflow steps, given where their columns are."""
-    steps = [row for row in found if row[workflow_id] is not None and row[status] in TERMINAL]
+def ended_steps(found: Iterable[Row]) -> list[EndedStep]:
+    """Those of the rows (id, status, workflow_id, …) that are ended workflow steps."""
     return [
-        EndedStep(rows.uuid(row[id]), TaskStatus(row[status]))
-        for row in steps
-        if rows.is_uuid(row[id])
+        EndedStep(rows.uuid(id), TaskStatus(status))
+        for id, status, workflow_id, *_ in found
+        if workflow_id is not None and status in TERMINAL and rows.is_uuid(id)
     ]
 
 
@@ -258,8 +285,8 @@ def _reasons(doomed: Uuids) -> Steps[dict[bytes, EndReason]]:
     """Why each of these will never have what it needs, as all its parents that ended tell."""
     unmet = yield Statement("unmet_edges", {"ids": doomed})
     found: dict[bytes, set[EndReason]] = defaultdict(set)
-    for child_id, status, error_code, *_ in unmet:
-        found[rows.uuid(child_id)].add(_reason(status, error_code))
+    for edge in map(_UnmetEdge._make, unmet):
+        found[rows.uuid(edge.child_id)].add(_reason(edge.status, edge.error_code))
     # A parent that was deleted has taken its edge along: nobody is left to blame.
     return {child: min(found[child] or {UPSTREAM_FAILED}, key=_REASONS.index) for child in doomed}
 
@@ -358,22 +385,21 @@ def refuse(stuck: set[bytes]) -> Steps[None]:
     """Raise, for steps that cannot be resubmitted, and say which parent stands in the way."""
     locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(stuck))})
     unmet = yield Statement("unmet_edges", {"ids": Uuids(sorted(stuck))})
-    statuses = {rows.uuid(row[0]): TaskStatus(row[1]) for row in locked}
+    statuses = {rows.uuid(row.id): TaskStatus(row.status) for row in map(LockedTask._make, locked)}
     # A parent that was deleted has taken its edge along.
     edges = [
-        (rows.uuid(row[0]), rows.uuid(row[3]), row)
-        for row in unmet
-        if rows.is_status(row[1]) and rows.is_uuid(row[3])
+        edge._replace(child_id=rows.uuid(edge.child_id), parent_id=rows.uuid(edge.parent_id))
+        for edge in map(_UnmetEdge._make, unmet)
+        if rows.is_status(edge.status) and rows.is_uuid(edge.parent_id)
     ]
 
-    def helpful(edge: tuple[bytes, bytes, Row]) -> tuple[bool, bool]:
+    def helpful(edge: _UnmetEdge) -> tuple[bool, bool]:
         """The first cause before what follows from it; what can be resubmitted before the rest."""
-        _, parent, row = edge
-        return parent in stuck, row[1] == TaskStatus.COMPLETED
+        return edge.parent_id in stuck, edge.status == TaskStatus.COMPLETED
 
     if not edges:
         child = min(stuck)
         raise UpstreamEnded(child, statuses[child], refused=stuck)
-    child, parent, row = min(edges, key=helpful)
-    blame = Blame(as_uuid(parent), row[4], TaskStatus(row[1]), row[5])
-    raise UpstreamEnded(child, statuses[child], blame, refused=stuck)
+    edge = min(edges, key=helpful)
+    blame = Blame(as_uuid(edge.parent_id), edge.task_name, TaskStatus(edge.status), edge.on_status)
+    raise UpstreamEnded(edge.child_id, statuses[edge.child_id], blame, refused=stuck)

@@ -30,7 +30,6 @@ from holdfast.store.op import (
     Mode,
     Op,
     Row,
-    Rows,
     Statement,
     Steps,
     Table,
@@ -112,6 +111,21 @@ def _complete(completions: Sequence[Completion], skip_locked: bool) -> Steps[dic
     return answers
 
 
+class _EndedRow(NamedTuple):
+    """What `end` answers for each run."""
+
+    key: Any
+    id: Any
+    status: Any
+    attempt: int
+    started_at: int | None
+    updated_at: int
+    worker_hostname: Any
+    worker_process_name: Any
+    queue_name: Any
+    workflow_id: Any
+
+
 def end(changes: Sequence[RunChange], *, skip_locked: bool = False) -> Op[dict[Key, Landing]]:
     """fail, retry, snooze, interrupt, stall, recover, ack_cancel, as each `Change` says."""
     return Op(end_steps(changes, skip_locked), Mode.WRITE, "end")
@@ -124,7 +138,7 @@ def end_steps(changes: Sequence[RunChange], skip_locked: bool = False) -> Steps[
         free = yield from lockable([e.key for e in changes])
         answers.update({e.key: BUSY for e in changes if e.key not in free})
         changes = [e for e in changes if e.key in free]
-    ended = yield Statement(
+    found = yield Statement(
         "end",
         {
             "changes": Changes([(e.key, e.token, _wish(e.change)) for e in changes]),
@@ -132,18 +146,19 @@ def end_steps(changes: Sequence[RunChange], skip_locked: bool = False) -> Steps[
             "cancel_reason": CANCELLED.reason,
         },
     )
+    ended = [*map(_EndedRow._make, found)]
     by_key = {e.key: e for e in changes}
     queues: set[str] = set()
     attempts: list[Row] = []
     for row in ended:
-        run, status = by_key[rows.key(row[0])], TaskStatus(row[2])
-        answers[run.key] = Landing(_answer(run.change, status), status, row[3], row[5])
+        run, status = by_key[rows.key(row.key)], TaskStatus(row.status)
+        answers[run.key] = Landing(_answer(run.change, status), status, row.attempt, row.updated_at)
         attempts.append(_attempt(run, status, row))
         if status is TaskStatus.PENDING:
-            queues.update(rows.texts([row[8]]))
+            queues.update(rows.texts([row.queue_name]))
     if attempts:
         yield Statement("write_attempts", table=Table(_ATTEMPT_COLUMNS, attempts))
-    yield from resolve(ended_steps(ended, id=1, status=2, workflow_id=9))
+    yield from resolve(ended_steps((row.id, row.status, row.workflow_id) for row in ended))
     yield from _hints(ended, queues)
     return answers
 
@@ -254,8 +269,8 @@ def ended_under(claims: Sequence[tuple[Key, bytes]]) -> Steps[set[tuple[Key, byt
     return {(rows.key(row[0]), rows.uuid(row[1])) for row in found}
 
 
-def _hints(ended: Rows, queues: set[str]) -> Steps[None]:
-    if any(TaskStatus(row[2]).is_terminal for row in ended):
+def _hints(ended: Sequence[_EndedRow], queues: set[str]) -> Steps[None]:
+    if any(TaskStatus(row.status).is_terminal for row in ended):
         yield Statement("notify", hint=_DONE)
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
@@ -303,28 +318,27 @@ _ATTEMPT_COLUMNS = {
 }
 
 
-def _attempt(run: RunChange, status: TaskStatus, row: Row) -> Row:
+def _attempt(run: RunChange, status: TaskStatus, row: _EndedRow) -> Row:
     """The attempt row says what became of the code, whatever became of the task."""
-    _, _, _, attempt, started_at, finished_at, hostname, process_name, _, _ = row
     change, usage = run.change, run.usage
     error = change.error
     return (
         run.key,
-        attempt,
+        row.attempt,
         change.attempt.value,
         change.will_retry and not status.is_terminal,
         run.token,
         # Absent only where somebody has taken it away.
-        finished_at if started_at is None else started_at,
-        finished_at,
+        row.updated_at if row.started_at is None else row.started_at,
+        row.updated_at,
         change.error_code,
         None if error is None else error.message,
         change.failed_reason,
         change.result,
         run.worker_id,
-        rows.optional_text(hostname),
+        rows.optional_text(row.worker_hostname),
         run.pid,
-        rows.optional_text(process_name),
+        rows.optional_text(row.worker_process_name),
         change.exit_code,
         change.exit_signal,
         usage.peak_memory_kb,

@@ -95,15 +95,18 @@ def by_id(ids: Sequence[bytes], texts: Texts = _NO_TEXTS, numbers: Ints = _NO_IN
 def statuses(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus]]:
     """Where these tasks stand; an unknown id is absent."""
     found = yield Statement("statuses", {"ids": Uuids(ids)})
-    return {rows.uuid(row[0]): TaskStatus(row[1]) for row in found if rows.is_status(row[1])}
+    return {rows.uuid(id): TaskStatus(status) for id, status in found if rows.is_status(status)}
 
 
 @reads
 def endings(ids: Sequence[bytes]) -> Steps[dict[bytes, Ending]]:
     """How those of these tasks that have ended did so."""
     found = yield Statement("endings", {"ids": Uuids(ids)})
-    ended = [row for row in found if rows.is_status(row[1])]
-    return {rows.uuid(row[0]): Ending(TaskStatus(row[1]), *row[2:]) for row in ended}
+    return {
+        rows.uuid(id): Ending(TaskStatus(status), *rest)
+        for id, status, *rest in found
+        if rows.is_status(status)
+    }
 
 
 @reads

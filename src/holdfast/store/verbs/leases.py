@@ -35,13 +35,13 @@ from holdfast.store.op import (
     At,
     Key,
     Keys,
-    Row,
     Statement,
     Steps,
     Uuids,
     reads,
     writes,
 )
+from holdfast.store.rows import LeasedTask
 from holdfast.store.verbs import dependents
 from holdfast.store.verbs.claims import Hold, lockable, release, writable
 from holdfast.store.verbs.finish import RunChange, end_steps
@@ -180,13 +180,13 @@ def recover(
     changes: list[RunChange] = []
     left: list[Key] = []
     queues: set[str] = set()
-    for row in leased:
-        key, locked = rows.key(row[0]), bool(row[14])
-        if not locked or key in aside:
+    for row in map(LeasedTask._make, leased):
+        key = rows.key(row.key)
+        if not row.locked or key in aside:
             left.append(key)
-        elif row[2] == TaskStatus.CLAIMED:
+        elif row.status == TaskStatus.CLAIMED:
             holds.append(Hold(key, token))
-            queues.update(rows.texts([row[13]]))
+            queues.update(rows.texts([row.queue_name]))
         else:
             run = _decided(decide, key, token, row)
             if run is None:
@@ -242,22 +242,23 @@ def give_up(
     if not lease:
         return GivenUp([], {})
     wanted = _named_in(lease[0][1]) or [] if keys is None else list(keys)
-    leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(wanted)})
-    held = {rows.key(row[0]): _id(row) for row in leased if not row[14]}
-    ours = [row for row in leased if row[14]]
-    holds = [Hold(rows.key(row[0]), token) for row in ours if row[2] == TaskStatus.CLAIMED]
-    running = {rows.key(row[0]): row for row in ours if row[2] == TaskStatus.RUNNING}
+    found = yield Statement("leased_tasks", {"token": token, "keys": Keys(wanted)})
+    leased = [*map(LeasedTask._make, found)]
+    held = {rows.key(row.key): _id(row) for row in leased if not row.locked}
+    ours = [row for row in leased if row.locked]
+    holds = [Hold(rows.key(row.key), token) for row in ours if row.status == TaskStatus.CLAIMED]
+    running = {rows.key(row.key): row for row in ours if row.status == TaskStatus.RUNNING}
     if running:
         # What waits for such a task may be held, too.
         free = yield from lockable(list(running))
         held |= {key: _id(row) for key, row in running.items() if key not in free}
     changes = [
-        RunChange(key, token, interrupted, pid=row[9], worker_id=rows.optional_text(row[10]))
+        RunChange(key, token, interrupted, pid=row.worker_pid, worker_id=_worker(row))
         for key, row in running.items()
         if key not in held
     ]
     if holds:
-        yield from release(holds, queues=rows.texts({row[13] for row in ours}))
+        yield from release(holds, queues=rows.texts({row.queue_name for row in ours}))
     if changes:
         yield from end_steps(changes)
     if keys is None and not held:
@@ -338,7 +339,7 @@ def audit(after: bytes = bytes(16), *, page: int = 500) -> Steps[Audited]:
 
 
 def _decided(
-    decide: Callable[[Abandoned], Change], key: Key, token: bytes, row: Row
+    decide: Callable[[Abandoned], Change], key: Key, token: bytes, row: LeasedTask
 ) -> RunChange | None:
     """The change of one abandoned task; one that cannot be decided must not stop the others.
 
@@ -346,19 +347,19 @@ def _decided(
     """
     wrong = rows.wrong_in_flight(row)
     if wrong is not None:
-        return RunChange(key, token, invalid(wrong), worker_id=rows.optional_text(row[10]))
-    id = rows.uuid(row[1])
+        return RunChange(key, token, invalid(wrong), worker_id=_worker(row))
+    id = rows.uuid(row.id)
     abandoned = Abandoned(
         id=id,
-        task_name=row[12],
-        attempt=row[3],
-        retry_count=row[4],
-        max_retries=row[5],
-        crash_count=row[6],
-        good_until=row[7],
-        task_options=row[8],
-        worker_id=row[10],
-        worker_hostname=row[11],
+        task_name=row.task_name,
+        attempt=row.attempt,
+        retry_count=row.retry_count,
+        max_retries=row.max_retries,
+        crash_count=row.crash_count,
+        good_until=row.good_until,
+        task_options=row.task_options,
+        worker_id=row.claimed_by_worker_id,
+        worker_hostname=row.worker_hostname,
     )
     try:
         change = decide(abandoned)
@@ -367,12 +368,16 @@ def _decided(
     except Exception:
         log.exception("task %s cannot be recovered; it is set aside", as_text(id))
         return None
-    return RunChange(key, token, change, pid=row[9], worker_id=rows.optional_text(row[10]))
+    return RunChange(key, token, change, pid=row.worker_pid, worker_id=_worker(row))
 
 
-def _id(row: Row) -> bytes:
+def _id(row: LeasedTask) -> bytes:
     """The id of a leased task, to name it by; an id that is none is told by nobody."""
-    return next(rows.uuids([row], 1), bytes(16))
+    return rows.uuid(row.id) if rows.is_uuid(row.id) else bytes(16)
+
+
+def _worker(row: LeasedTask) -> str | None:
+    return rows.optional_text(row.claimed_by_worker_id)
 
 
 def _named_in(task_ids: Any) -> list[Key] | None:

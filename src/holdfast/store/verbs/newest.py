@@ -100,12 +100,18 @@ def newest(wanted: TaskFilter, *, before: bytes | None = None, limit: int = 50) 
         found = yield Statement("list_newest", asked)
         for stream, which in ((made, False), (own, True)):
             if not stream.is_settled(limit):
-                mine = [row for row in found if bool(row[2]) is which]
-                named = [row for row in mine if rows.is_uuid(row[0])]
-                keys = [key_of(rows.uuid(row[0]), row[1]) for row in named if not row[3]]
-                examined = [key_of(rows.uuid(row[0]), row[1]) for row in named if row[3]]
+                keys: list[Key] = []
+                examined: list[Key] = []
+                for row in found:
+                    id, created_at, is_callers, is_last, *_ = row
+                    if bool(is_callers) is not which:
+                        continue
+                    if rows.is_uuid(id):
+                        place = key_of(rows.uuid(id), created_at)
+                        (examined if is_last else keys).append(place)
+                    elif not is_last:
+                        unreadable.append(nameless(row))
                 stream.take(keys, next(iter(examined), None), limit)
-                unreadable += map(nameless, (r for r in mine if not r[3] and r not in named))
         if made.is_settled(limit) and own.is_settled(limit):
             break
     keys, rest = _merged((made, own), limit)

@@ -25,7 +25,7 @@ from holdfast.store.op import (
     Uuids,
     writes,
 )
-from holdfast.store.verbs.dependents import EndedStep, refuse, reopen, revisit
+from holdfast.store.verbs.dependents import EndedStep, LockedTask, refuse, reopen, revisit
 
 _RESUBMITTABLE = frozenset(
     {
@@ -61,20 +61,20 @@ def resubmit(
     while batch:
         family = yield Statement("family", {"ids": Uuids(sorted(batch))})
         found = yield Statement("lock_tasks", {"ids": Uuids(sorted(map(_id, family)))})
-        locked = [row for row in found if rows.is_status(row[1])]
+        locked = [row for row in map(LockedTask._make, found) if rows.is_status(row.status)]
         eligible = [
-            row for row in locked if _id(row) in batch and TaskStatus(row[1]) in _RESUBMITTABLE
+            row for row in locked if _id(row) in batch and TaskStatus(row.status) in _RESUBMITTABLE
         ]
         stuck = yield from revisit(
-            (_id(row) for row in eligible if row[6] > 0),
-            [EndedStep(_id(row), TaskStatus(row[1])) for row in locked],
+            (_id(row) for row in eligible if row.deps_needed > 0),
+            [EndedStep(_id(row), TaskStatus(row.status)) for row in locked],
         )
         able = [row for row in eligible if _id(row) not in stuck]
         if not able:
             break
         yield from _check_slots(able, done)
         chosen = Uuids(map(_id, able))
-        skipped = yield from reopen([_id(row) for row in able if row[2] is not None])
+        skipped = yield from reopen([_id(row) for row in able if row.workflow_id is not None])
         if fresh:
             yield Statement("drop_checkpoints", {"ids": chosen})
         found = yield Statement(
@@ -87,7 +87,8 @@ def resubmit(
             },
         )
         done.update(map(_id, found))
-        queues = set(rows.texts(row[2] for row in found if row[1] == TaskStatus.PENDING))
+        ready = (queue for _, status, queue in found if status == TaskStatus.PENDING)
+        queues = set(rows.texts(ready))
         if queues:
             yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
         batch = (stuck | set(skipped)) - done
@@ -101,11 +102,11 @@ def _id(row: Row) -> bytes:
     return rows.uuid(row[0])
 
 
-def _check_slots(able: Sequence[Row], done: set[bytes]) -> Steps[None]:
+def _check_slots(able: Sequence[LockedTask], done: set[bytes]) -> Steps[None]:
     """Refuse before they are written if a unique key is taken, and say by whom."""
     wanted: dict[str, bytes] = {}
     for row in able:
-        slot, name = row[4], row[5]
+        slot, name = row.unique_key, row.task_name
         if slot is None:
             continue
         if slot in wanted:
@@ -114,11 +115,11 @@ def _check_slots(able: Sequence[Row], done: set[bytes]) -> Steps[None]:
     if not wanted:
         return
     holders = yield Statement("submitted", {"ids": Uuids(), "slots": Texts(wanted)})
-    for row in holders:
-        slot, name = row[2], row[4]
+    for id, _, slot, _, name in holders:
+        holder = rows.uuid(id)
         # One of this very resubmit holds the key only if that goes through.
-        rival = wanted[slot] if _id(row) in done else None
-        raise UniqueConflict(_id(row), name=name, key=key_of(name, slot), rival_id=rival)
+        rival = wanted[slot] if holder in done else None
+        raise UniqueConflict(holder, name=name, key=key_of(name, slot), rival_id=rival)
 
 
 @writes
@@ -171,7 +172,8 @@ def reschedule(
         },
         hint=Hint(Channel.READY, () if queue is None else (queue,)),
     )
-    queues = set(rows.texts(row[2] for row in found if row[1] == TaskStatus.PENDING)) - {queue}
+    ready = (place for _, status, place, *_ in found if status == TaskStatus.PENDING)
+    queues = set(rows.texts(ready)) - {queue}
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
     moved = {rows.uuid(row[0]) for row in found}

@@ -147,8 +147,8 @@ def _meet(submissions: Sequence[Submission], created: set[bytes]) -> Steps[dict[
             "slots": Texts(s.unique_slot for s in blocked.values() if s.unique_slot),
         },
     )
-    shas = {rows.uuid(row[0]): row[1] for row in found}
-    holders = {row[2]: rows.uuid(row[0]) for row in found if row[2] is not None}
+    shas = {rows.uuid(id): sha for id, sha, *_ in found}
+    holders = {slot: rows.uuid(id) for id, _, slot, *_ in found if slot is not None}
     answers: dict[int, Submitted] = {}
     for place, s in blocked.items():
         if s.id in shas:

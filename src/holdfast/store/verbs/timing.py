@@ -59,7 +59,7 @@ def promote(batch: int = BATCH, *, aside: Sequence[Key] = (), careful: bool = Fa
     all that break the constraints of the table.
     """
     found = yield Statement("promote", {"batch": batch, "aside": Keys(aside), "careful": careful})
-    promoted = [row for row in found if row[2] == TaskStatus.PENDING]
+    promoted = [(id, queue) for id, queue, status in found if status == TaskStatus.PENDING]
     yield from _ready(promoted)
     return Met(rows.uuids(promoted), written=len(found))
 
@@ -87,7 +87,7 @@ def promote_now(ids: Iterable[bytes]) -> Steps[list[bytes]]:
 
 
 def _ready(found: Rows) -> Steps[None]:
-    queues = set(rows.texts(row[1] for row in found))
+    queues = set(rows.texts(queue for _, queue in found))
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
 
@@ -149,20 +149,25 @@ def drop(
     if not unknown:
         return {}
     # What waits for such a task may be held by somebody: then it stays for the next walk.
-    free = yield from lockable([rows.key(row[1]) for row in unknown])
+    free = yield from lockable([rows.key(key) for _, key in unknown])
     found = yield Statement(
         "drop",
         {
-            "ids": Uuids(sorted(rows.uuids([row for row in unknown if rows.key(row[1]) in free]))),
+            "ids": Uuids(
+                sorted(rows.uuids([(id,) for id, key in unknown if rows.key(key) in free]))
+            ),
             "error": DROPPED.error,
             "reason": DROPPED.reason,
         },
     )
     yield from _ended(found)
-    return {rows.uuid(row[0]): known_name(one_line(row[3], 200), row[4]) for row in found}
+    return {
+        rows.uuid(id): known_name(one_line(task_name, 200), version)
+        for id, _, _, task_name, version in found
+    }
 
 
 def _ended(found: Rows) -> Steps[None]:
-    yield from resolve(ended_steps(found, id=0, status=1, workflow_id=2))
+    yield from resolve(ended_steps(found))
     if found:
         yield Statement("notify", hint=Hint(Channel.DONE))
