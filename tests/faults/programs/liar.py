@@ -82,7 +82,8 @@ def leaves_yes_running() -> int:
 
 
 def _garbage(line: int, slot: int) -> None:
-    _write(line, os.urandom(4096) + b"\xff" * 4096)
+    # Of a length that is believed: another might have to be waited for.
+    _write(line, struct.pack("!I", 4096) + os.urandom(4096) + b"\xff" * 4096)
 
 
 def _oversized(line: int, slot: int) -> None:
