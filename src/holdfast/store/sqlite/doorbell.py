@@ -95,7 +95,8 @@ class Doorbell:
             receiver, address = bound
 
             def ring(payload: bytes) -> None:
-                self._socket().sendto(payload, address)
+                with self._mutex:
+                    self._socket().sendto(payload, address)
 
             return DoorbellListener(receiver, ring, data_version, channels, address)
         kind = socket.SOCK_DGRAM if _HAS_SOCKETS else socket.SOCK_STREAM
