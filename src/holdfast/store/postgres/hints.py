@@ -181,7 +181,7 @@ class Limiter:
 
 
 class PollListener(Listener):
-    """The listener behind a transaction pooler: hears nothing, sleeps well."""
+    """The listener behind a transaction pooler: hears nothing and only sleeps."""
 
     def __init__(self) -> None:
         self._woken = threading.Event()
@@ -239,16 +239,16 @@ class PostgresListener(Listener):
         self._quiet_since = monotonic()
         self._heard: set[str] = set()
         # A byte in this pair ends the sleep, whoever writes it.
-        self._ear, self._mouth = socket.socketpair()
-        self._ear.setblocking(False)
-        self._mouth.setblocking(False)
+        self._wake_reader, self._wake_writer = socket.socketpair()
+        self._wake_reader.setblocking(False)
+        self._wake_writer.setblocking(False)
 
     def after_fork(self) -> None:
         """The child listens on its own; its wake-ups must not reach the parent."""
         if self._connection is not None:
             abandon(self._connection)
-        self._ear.close()
-        self._mouth.close()
+        self._wake_reader.close()
+        self._wake_writer.close()
         closed = self._closed.is_set()
         self._closed = threading.Event()
         self._start()
@@ -267,7 +267,7 @@ class PostgresListener(Listener):
             with self._lock:
                 self._waiting = False
                 if self._closed.is_set():
-                    self._ear.close()
+                    self._wake_reader.close()
 
     def _wait(self, deadline: float) -> frozenset[str]:
         while not self._closed.is_set():
@@ -284,7 +284,7 @@ class PostgresListener(Listener):
     def wake(self) -> None:
         """End a `wait` of another thread, or the next one, now."""
         try:
-            self._mouth.send(b"\0")
+            self._wake_writer.send(b"\0")
         except (BlockingIOError, OSError):
             # Full: it is awake already. Closed: nobody waits.
             pass
@@ -302,12 +302,12 @@ class PostgresListener(Listener):
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
-            self._mouth.close()
+            self._wake_writer.close()
             if not self._waiting:
-                self._ear.close()
+                self._wake_reader.close()
 
     def _sleep(self, seconds: float) -> None:
-        sockets: list[int] = [self._ear.fileno()]
+        sockets: list[int] = [self._wake_reader.fileno()]
         with self._lock:
             if self._connection is not None:
                 sockets.append(self._connection.fileno())
@@ -315,7 +315,7 @@ class PostgresListener(Listener):
 
     def _swallow(self) -> bool:
         try:
-            return bool(self._ear.recv(4096))
+            return bool(self._wake_reader.recv(4096))
         except (BlockingIOError, OSError):
             return False
 

@@ -202,7 +202,7 @@ class Pool:
 
 
 class _Waiter:
-    """Somebody in the line, and what he is given: a connection, or the right to open one."""
+    """Somebody in the line, and what it is given: a connection, or the right to open one."""
 
     __slots__ = ("connection", "served", "urgent")
 

@@ -255,13 +255,13 @@ def unblock(ids: Iterable[bytes], queues: set[str]) -> Steps[None]:
 
 
 def _skip(children: dict[bytes, Waiting]) -> Steps[list[EndedStep]]:
-    doomed = Uuids(sorted(child for child, state in children.items() if state.cannot_run))
-    if not doomed:
+    unrunnable = Uuids(sorted(child for child, state in children.items() if state.cannot_run))
+    if not unrunnable:
         return []
-    reasons = yield from _reasons(doomed)
+    reasons = yield from _reasons(unrunnable)
     skipped: list[EndedStep] = []
     for why in _REASONS:
-        ids = Uuids(child for child in doomed if reasons[child] is why)
+        ids = Uuids(child for child in unrunnable if reasons[child] is why)
         if not ids:
             continue
         found = yield Statement(
@@ -281,14 +281,16 @@ _REASONS = (UPSTREAM_FAILED, UPSTREAM_CANCELLED, UPSTREAM_SUCCEEDED)
 """Why a step is skipped; of several reasons the first one counts."""
 
 
-def _reasons(doomed: Uuids) -> Steps[dict[bytes, EndReason]]:
+def _reasons(unrunnable: Uuids) -> Steps[dict[bytes, EndReason]]:
     """Why each of these will never have what it needs, as all its parents that ended tell."""
-    unmet = yield Statement("unmet_edges", {"ids": doomed})
+    unmet = yield Statement("unmet_edges", {"ids": unrunnable})
     found: dict[bytes, set[EndReason]] = defaultdict(set)
     for edge in map(_UnmetEdge._make, unmet):
         found[rows.uuid(edge.child_id)].add(_reason(edge.status, edge.error_code))
     # A parent that was deleted has taken its edge along: nobody is left to blame.
-    return {child: min(found[child] or {UPSTREAM_FAILED}, key=_REASONS.index) for child in doomed}
+    return {
+        child: min(found[child] or {UPSTREAM_FAILED}, key=_REASONS.index) for child in unrunnable
+    }
 
 
 def _reason(status: str | None, error_code: str | None) -> EndReason:

@@ -32,13 +32,13 @@ def delete_unreadable(raw_keys: Sequence[str]) -> Steps[dict[str, bool]]:
         texts=Texts(rows.texts(key for key in raw_keys if not rows.is_uuid(key))),
         numbers=Ints(numbers),
     )
-    doomed: dict[Key, set[str]] = {}
+    unreadable: dict[Key, set[str]] = {}
     for row in found:
         try:
             rows.task(row)
         except UnreadableRow:
-            doomed[rows.key(row[-1])] = {rows.named(row[-1]), rows.named(row[0])}
-    if doomed:
-        yield Statement("delete_unreadable", {"keys": Keys(doomed)})
-    gone = {name for names in doomed.values() for name in names}
+            unreadable[rows.key(row[-1])] = {rows.named(row[-1]), rows.named(row[0])}
+    if unreadable:
+        yield Statement("delete_unreadable", {"keys": Keys(unreadable)})
+    gone = {name for names in unreadable.values() for name in names}
     return {key: key in gone or key.lower() in gone for key in raw_keys}
