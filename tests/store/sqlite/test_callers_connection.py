@@ -13,13 +13,14 @@ import pytest
 
 from holdfast.core.errors import ConfigError, StoreError, StoreUnavailable
 from holdfast.store.callers import sqlite_connection
-from holdfast.store.callers.sqlite_connection import CallersConnection, library_of, run_on
+from holdfast.store.callers.sqlite_connection import CallersConnection, library_of
 from holdfast.store.op import Channel
 from holdfast.store.settings import SqliteDriver
 from holdfast.store.sqlite.one_library import autocheckpoint, handover
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
+from tests.store.sqlite.verbs import run_on
 from tests.support.deadline import until
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
+import apsw
+
+from holdfast.store.callers.sqlite_connection import CallersConnection
 from holdfast.store.op import (
     Alike,
     At,
     Channel,
     Column,
     Hint,
+    Op,
     Statement,
     Steps,
     Table,
@@ -18,6 +24,9 @@ from holdfast.store.op import (
     reads,
     writes,
 )
+from holdfast.store.settings import StoreSettings
+
+T = TypeVar("T")
 
 TEXTS: dict[str, list[str]] = {
     "make": [
@@ -155,3 +164,14 @@ def stored_clock() -> Steps[int | None]:
 
 
 SOME_TIME = At(1_700_000_000_000_000)
+
+
+def run_on(
+    connection: sqlite3.Connection | apsw.Connection,
+    op: Op[T],
+    settings: StoreSettings,
+    *,
+    texts: Callable[[str], Sequence[str]] | None = None,
+) -> T:
+    """Run one operation on the caller's connection."""
+    return CallersConnection(connection, settings, texts=texts).run(op)

@@ -163,17 +163,6 @@ class CallersConnection:
                     return
 
 
-def run_on(
-    connection: sqlite3.Connection | apsw.Connection,
-    op: Op[T],
-    settings: StoreSettings,
-    *,
-    texts: Callable[[str], Sequence[str]] | None = None,
-) -> T:
-    """Run one operation on the caller's connection."""
-    return CallersConnection(connection, settings, texts=texts).run(op)
-
-
 def library_of(connection: object) -> SqliteDriver | None:
     """Which of the two libraries a connection is of; None if it is of neither."""
     names: tuple[SqliteDriver, ...] = ("sqlite3", "apsw")

@@ -16,7 +16,6 @@ import apsw
 import pytest
 
 from holdfast.core.errors import ConfigError
-from holdfast.store.callers.sqlite_connection import run_on
 from holdfast.store.op import Channel
 from holdfast.store.sqlite import connections
 from holdfast.store.sqlite.drivers import driver
@@ -24,6 +23,7 @@ from holdfast.store.sqlite.one_library import connect_hook, handover, open_files
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.sqlite import verbs
 from tests.store.sqlite.conftest import MakeStore, Start
+from tests.store.sqlite.verbs import run_on
 from tests.support.deadline import until
 
 
