@@ -179,26 +179,14 @@ def _check(config: Config) -> None:
             raise ConfigError(f"{name} is {value!r}; it must be at most {most:,}", option=name)
 
 
-_OF_STORE: Final = (
-    "schema",
-    "driver",
-    "durable",
-    "pooler",
-    "listen_url",
-    "auto_migrate",
-    "max_connections",
-    "connect_timeout",
-    "statement_timeout",
-    "lock_timeout",
-    "allow_network_filesystem",
-)
+_OF_STORE: Final = Settings.__annotations__.keys() & {each.name for each in fields(StoreSettings)}
 
 
 def _stated_in(url: object) -> frozenset[str]:
     if not isinstance(url, str):
         return frozenset()
     names = (name for name, _ in parse_qsl(url.partition("?")[2], keep_blank_values=True))
-    return frozenset(names) & set(_OF_STORE)
+    return frozenset(names) & _OF_STORE
 
 
 def _store_settings(config: Config) -> StoreSettings:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Final, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from holdfast.client.access import Access
 from holdfast.client.info import Listing, TaskInfo
+from holdfast.client.one_task import ManyVerb, ResubmitOptions, resubmission
 from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
 from holdfast.client.worker_control import WorkerControl
 from holdfast.core.errors import ConfigError, UnreadableRow
@@ -37,8 +38,6 @@ COUNT_CAP: Final = queues.COUNT_CAP
 """Where the counting of a queue's tasks stops."""
 
 T = TypeVar("T")
-Verb: TypeAlias = "Callable[[Sequence[bytes]], Op[dict[bytes, bool]]]"
-"""Says of each of these tasks whether it applied."""
 
 
 class Filter(TypedDict, total=False):
@@ -144,28 +143,14 @@ class TaskControl(TaskQuestions):
         """Cancel tasks; the status of each afterwards, None for one that does not exist."""
         return _by_uuid(await self._access.arun(partial(cancel.cancel, raw_ids(ids))))
 
-    def resubmit(
-        self,
-        *ids: TaskId,
-        keep_retries: bool = False,
-        fresh: bool = False,
-        good_until: datetime | None = None,
-        run_at: datetime | None = None,
-    ) -> dict[UUID, bool]:
+    def resubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let ended tasks run again; True for each that was resubmitted."""
-        verb = _resubmission(keep_retries, fresh, good_until, run_at)
+        verb = resubmission(**options)
         return _by_uuid(self._access.run(partial(verb, raw_ids(ids))))
 
-    async def aresubmit(
-        self,
-        *ids: TaskId,
-        keep_retries: bool = False,
-        fresh: bool = False,
-        good_until: datetime | None = None,
-        run_at: datetime | None = None,
-    ) -> dict[UUID, bool]:
+    async def aresubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let ended tasks run again; True for each that was resubmitted."""
-        verb = _resubmission(keep_retries, fresh, good_until, run_at)
+        verb = resubmission(**options)
         return _by_uuid(await self._access.arun(partial(verb, raw_ids(ids))))
 
     def reschedule(
@@ -235,28 +220,14 @@ class DeadLetterControl:
         where["dead"] = True
         return await self._tasks.alist(before=before, limit=limit, **where)
 
-    def resubmit(
-        self,
-        *ids: TaskId,
-        keep_retries: bool = False,
-        fresh: bool = False,
-        good_until: datetime | None = None,
-        run_at: datetime | None = None,
-    ) -> dict[UUID, bool]:
+    def resubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let dead letters run again; False for each that is none, or does not exist."""
-        verb = _resubmission(keep_retries, fresh, good_until, run_at)
+        verb = resubmission(**options)
         return _by_uuid(self._access.run(partial(_of_dead, raw_ids(ids), verb)))
 
-    async def aresubmit(
-        self,
-        *ids: TaskId,
-        keep_retries: bool = False,
-        fresh: bool = False,
-        good_until: datetime | None = None,
-        run_at: datetime | None = None,
-    ) -> dict[UUID, bool]:
+    async def aresubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let dead letters run again; False for each that is none, or does not exist."""
-        verb = _resubmission(keep_retries, fresh, good_until, run_at)
+        verb = resubmission(**options)
         return _by_uuid(await self._access.arun(partial(_of_dead, raw_ids(ids), verb)))
 
     def delete(self, *ids: TaskId) -> dict[UUID, bool]:
@@ -354,20 +325,8 @@ def _page(page: inspect.Page) -> TaskPage:
     return TaskPage([TaskInfo.of(task) for task in page.tasks], start, page.unreadable)
 
 
-def _resubmission(
-    keep_retries: bool, fresh: bool, good_until: datetime | None, run_at: datetime | None
-) -> Verb:
-    return partial(
-        operate.resubmit,
-        keep_retries=checks.flag(keep_retries, "keep_retries"),
-        fresh=checks.flag(fresh, "fresh"),
-        good_until=optional_us(good_until, option="good_until"),
-        run_at=optional_us(run_at, option="run_at"),
-    )
-
-
 @writes
-def _of_dead(ids: Sequence[bytes], verb: Verb) -> Steps[dict[bytes, bool]]:
+def _of_dead(ids: Sequence[bytes], verb: ManyVerb) -> Steps[dict[bytes, bool]]:
     """Apply a verb to those of these tasks that are dead letters."""
     found = yield from inspect.tasks_by_id(ids)
     done = yield from verb([raw for raw, record in found.items() if record.dead])

@@ -13,15 +13,16 @@ task itself stays COMPLETED.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from datetime import datetime
 from functools import partial
-from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
+from operator import attrgetter
+from typing import Any, Final, Generic, TypeAlias, TypeVar, Unpack, cast
 from uuid import UUID
 
 from holdfast.client import one_task
 from holdfast.client.access import Access
 from holdfast.client.explain import Why, explain
 from holdfast.client.info import Attempt, Progress, TaskInfo, error_of
+from holdfast.client.one_task import ResubmitOptions, resubmission
 from holdfast.client.wait import Deadline, adoze, aended, doze, ended
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import (
@@ -33,12 +34,9 @@ from holdfast.core.errors import (
     TaskNotCompleted,
     TaskStalled,
 )
-from holdfast.core.moment import optional_us
-from holdfast.core.options import checks
 from holdfast.core.payload.codec import from_json
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.status import TaskStatus
-from holdfast.store.op import Op
 from holdfast.store.verbs import inspect
 from holdfast.store.verbs.inspect import Ending
 
@@ -49,6 +47,8 @@ R_co = TypeVar("R_co", covariant=True)
 LOOK: Final = 1.0
 """How often `follow` looks for changes that are not an end, in seconds."""
 Decode: TypeAlias = Callable[[str], Any]
+_seen: Final = attrgetter("status", "attempt", "stage", "progress", "updated_at")
+"""What `follow` reports a change of."""
 _RAISED: Final[dict[TaskStatus, type[TaskNotCompleted]]] = {
     TaskStatus.FAILED: TaskFailed,
     TaskStatus.CANCELLED: TaskCancelled,
@@ -174,7 +174,7 @@ class TaskHandle(Generic[R_co]):
         deadline = Deadline(timeout)
         while True:
             info = self.info()
-            if last is None or _differs(info, last):
+            if last is None or _seen(info) != _seen(last):
                 last = info
                 yield info
             if info.status.is_terminal:
@@ -189,7 +189,7 @@ class TaskHandle(Generic[R_co]):
         deadline = Deadline(timeout)
         while True:
             info = await self.ainfo()
-            if last is None or _differs(info, last):
+            if last is None or _seen(info) != _seen(last):
                 last = info
                 yield info
             if info.status.is_terminal:
@@ -210,31 +210,19 @@ class TaskHandle(Generic[R_co]):
         """Cancel the task; the status it has then."""
         return await self._access.arun(lambda: one_task.cancel(self._id))
 
-    def resubmit(
-        self,
-        *,
-        keep_retries: bool = False,
-        fresh: bool = False,
-        good_until: datetime | None = None,
-        run_at: datetime | None = None,
-    ) -> TaskStatus:
+    def resubmit(self, **options: Unpack[ResubmitOptions]) -> TaskStatus:
         """Let a task that ended without a value run again; the status it has then.
 
         Its attempts and log are kept. `keep_retries` leaves the counts of retries and crashes
         as they are, `fresh` forgets its checkpoints.
         """
-        return self._access.run(self._resubmit(keep_retries, fresh, good_until, run_at))
+        again = resubmission(**options)
+        return self._access.run(lambda: one_task.resubmit(self._id, again))
 
-    async def aresubmit(
-        self,
-        *,
-        keep_retries: bool = False,
-        fresh: bool = False,
-        good_until: datetime | None = None,
-        run_at: datetime | None = None,
-    ) -> TaskStatus:
+    async def aresubmit(self, **options: Unpack[ResubmitOptions]) -> TaskStatus:
         """Let a task that ended without a value run again; the status it has then."""
-        return await self._access.arun(self._resubmit(keep_retries, fresh, good_until, run_at))
+        again = resubmission(**options)
+        return await self._access.arun(lambda: one_task.resubmit(self._id, again))
 
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.aget().__await__()
@@ -257,32 +245,6 @@ class TaskHandle(Generic[R_co]):
     async def _aended(self, timeout: float | None) -> Ending:
         ((_, ending),) = [news async for news in aended(self._access, [self._id], timeout)]
         return ending
-
-    def _resubmit(
-        self,
-        keep_retries: bool,
-        fresh: bool,
-        good_until: datetime | None,
-        run_at: datetime | None,
-    ) -> Callable[[], Op[TaskStatus]]:
-        return partial(
-            one_task.resubmit,
-            self._id,
-            keep_retries=checks.flag(keep_retries, "keep_retries"),
-            fresh=checks.flag(fresh, "fresh"),
-            good_until=optional_us(good_until, option="good_until"),
-            run_at=optional_us(run_at, option="run_at"),
-        )
-
-
-def _differs(info: TaskInfo, last: TaskInfo) -> bool:
-    return (info.status, info.attempt, info.stage, info.progress, info.updated_at) != (
-        last.status,
-        last.attempt,
-        last.stage,
-        last.progress,
-        last.updated_at,
-    )
 
 
 def _value_of(task_id: bytes, ending: Ending, decode: Decode | None) -> Any:

@@ -7,15 +7,35 @@ operation, so nothing of it is committed.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TypeAlias, TypedDict
+
 from holdfast.core.errors import IllegalTransition, TaskNotFound, UnreadableRow
 from holdfast.core.lifecycle import Verb
+from holdfast.core.moment import optional_us
+from holdfast.core.options import checks
 from holdfast.core.records import TaskRecord
 from holdfast.core.status import TaskStatus
-from holdfast.store.op import Steps, reads, writes
+from holdfast.store.op import Op, Steps, reads, writes
 from holdfast.store.verbs import cancel as cancelling
 from holdfast.store.verbs import evidence, inspect, operate
 
-__all__ = ["cancel", "log", "output", "resubmit", "show", "status"]
+__all__ = [
+    "ManyVerb",
+    "ResubmitOptions",
+    "cancel",
+    "log",
+    "output",
+    "resubmission",
+    "resubmit",
+    "show",
+    "status",
+]
+
+ManyVerb: TypeAlias = "Callable[[Sequence[bytes]], Op[dict[bytes, bool]]]"
+"""Says of each of these tasks whether it applied."""
 
 
 @reads
@@ -70,19 +90,38 @@ def cancel(task_id: bytes) -> Steps[TaskStatus]:
     return after
 
 
-@writes
-def resubmit(
-    task_id: bytes,
+class ResubmitOptions(TypedDict, total=False):
+    """The keywords of every `resubmit`."""
+
+    keep_retries: bool
+    """Leave the counts of retries and crashes as they are."""
+    fresh: bool
+    """Forget its checkpoints."""
+    good_until: datetime | None
+    run_at: datetime | None
+
+
+def resubmission(
     *,
-    keep_retries: bool,
-    fresh: bool,
-    good_until: int | None,
-    run_at: int | None,
-) -> Steps[TaskStatus]:
-    """Let an ended task run again; the status it has then."""
-    done = yield from operate.resubmit(
-        [task_id], keep_retries=keep_retries, fresh=fresh, good_until=good_until, run_at=run_at
+    keep_retries: bool = False,
+    fresh: bool = False,
+    good_until: datetime | None = None,
+    run_at: datetime | None = None,
+) -> ManyVerb:
+    """Lets ended tasks run again, in this way."""
+    return partial(
+        operate.resubmit,
+        keep_retries=checks.flag(keep_retries, "keep_retries"),
+        fresh=checks.flag(fresh, "fresh"),
+        good_until=optional_us(good_until, option="good_until"),
+        run_at=optional_us(run_at, option="run_at"),
     )
+
+
+@writes
+def resubmit(task_id: bytes, again: ManyVerb) -> Steps[TaskStatus]:
+    """Let an ended task run again; the status it has then."""
+    done = yield from again([task_id])
     status = yield from _status(task_id)
     if not done[task_id]:
         raise IllegalTransition(task_id, Verb.RESUBMIT, status)

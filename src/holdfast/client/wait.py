@@ -55,7 +55,7 @@ def ended(access: Access, ids: Collection[bytes], timeout: float | None) -> Iter
                         break
                     except Empty:
                         first = min(left)
-                        if patience.is_over:
+                        if patience.deadline.has_passed:
                             found = access.run_own(partial(statuses, [first]))
                             raise patience.deadline.error(first, found.get(first)) from None
                         if not loan.begins() and patience.is_remarkable:
@@ -95,7 +95,7 @@ async def aended(
                         break
                     except TimeoutError:
                         first = min(left)
-                        if patience.is_over:
+                        if patience.deadline.has_passed:
                             found = await access.arun_own(partial(statuses, [first]))
                             raise patience.deadline.error(first, found.get(first)) from None
                         if not loan.begins() and patience.is_remarkable:
@@ -199,11 +199,6 @@ class _Patience:
     def next_stop(self, loan: _Loan) -> float | None:
         stops = [self.deadline.left, loan.due, None if self._stop is None else self._stop.left]
         return min((stop for stop in stops if stop is not None), default=None)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is no time left."""
-        return self.deadline.has_passed
 
     @property
     def is_remarkable(self) -> bool:

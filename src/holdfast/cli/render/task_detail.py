@@ -137,7 +137,7 @@ def _identity(info: TaskInfo) -> list[tuple[str, Value]]:
         ("unique key", info.unique_key),
         ("concurrency key", info.concurrency_key),
         ("workflow", _text(info.workflow_id)),
-        ("waits for", _waits_for(info.waits_for)),
+        ("waits for", f"{info.waits_for} more to be satisfied" if info.waits_for else None),
         ("sent by task", _text(info.parent_id)),
         ("first task", _text(info.root_id)),
         ("schedule", info.schedule_name),
@@ -263,10 +263,6 @@ def _text(value: object) -> str | None:
 
 def _timeout(seconds: float | None) -> str:
     return "never" if seconds is None else times.length(timedelta(seconds=seconds))
-
-
-def _waits_for(number: int) -> str | None:
-    return f"{number} more to be satisfied" if number else None
 
 
 def _process(info: TaskInfo) -> str | None:

@@ -121,13 +121,14 @@ class Form:
             chosen["on_conflict"] = self._unique.on_conflict
         blank = blank._replace(**chosen)
         self._name = blank.task_name
-        self._delay_us, self._run_at = due.delay_us, due.run_at
+        self._due = due
         self._good_until = choice.good_until
         self._signature = signature
         self.decode = None if signature is None else signature.decode_result
         """Reads the result of its calls; None where the task is not defined here."""
         self._id = choice.id
-        self._own_id = choice.id is not None
+        self.has_id = choice.id is not None
+        """Whether it can be filled in only once, because the caller chose the id."""
         self._digest = Fingerprinter(blank)
         # A send puts its own five fields between these: half the time of naming all fields.
         fields: tuple[Any, ...] = blank
@@ -158,11 +159,6 @@ class Form:
             task_options=BY_NAME,
         )
         return cls(blank, choice)
-
-    @property
-    def has_id(self) -> bool:
-        """Whether it can be filled in only once, because the caller chose the id."""
-        return self._own_id
 
     def fill(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> Call:
         """A call with these arguments; raises whatever is wrong with it."""
@@ -219,16 +215,13 @@ class Form:
                 root_id=lineage.root_id,
                 trace_context=lineage.trace_context,
             )
-        return Call(submission, self._own_id)
-
-    def _begins(self, now: int) -> int:
-        return now + (self._delay_us or 0) if self._run_at is None else self._run_at
+        return Call(submission, self.has_id)
 
     def _check_times(self, good_until: int, now: int) -> None:
         until = f"good_until={from_us(good_until).isoformat()}"
         if good_until <= now:
             raise ConfigError(f"{until} has passed: the task would never run", option="good_until")
-        begins = self._begins(now)
+        begins = now + (self._due.delay_us or 0) if self._due.run_at is None else self._due.run_at
         if good_until <= begins:
             raise ConfigError(
                 f"{until} is not after the time it is to run, {from_us(begins).isoformat()}: "

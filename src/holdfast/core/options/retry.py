@@ -122,18 +122,11 @@ class Retry:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, leaving out defaults. Exception classes become names, for display."""
-        plain: dict[str, Any] = {"max_retries": self.max_retries}
-        if self.delay is not None:
-            plain["delay"] = self.delay
-        if self.backoff != "exponential":
-            plain["backoff"] = self.backoff
-        if self.max_delay != 3600:
-            plain["max_delay"] = self.max_delay
-        if self.on != (Exception,):
-            plain["on"] = [_name(item) for item in self.on]
-        if self.never_on:
-            plain["never_on"] = [_name(item) for item in self.never_on]
-        return plain
+        return {
+            each.name: list(map(_name, value)) if isinstance(value, tuple) else value
+            for each in fields(self)
+            if (value := getattr(self, each.name)) != each.default
+        }
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Retry:
