@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.runtime.supervisor.supervisor import Supervisor
 
 _ALWAYS = (signal.SIGTERM, signal.SIGINT)
 _UNLESS_IGNORED = (signal.SIGHUP, signal.SIGQUIT)
-
-
-class Signalled(Protocol):
-    """Who obeys signals."""
-
-    def stop(self) -> None: ...
-    def tell(self) -> None: ...
 
 
 def on_stop(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Signals, Any]:
@@ -37,24 +34,15 @@ def on_question(handler: Callable[[int, FrameType | None], None]) -> Any:
     return signal.signal(signal.SIGUSR1, handler)
 
 
-class Signals:
+@contextmanager
+def signals_to(worker: Supervisor) -> Iterator[None]:
     """A worker obeys signals while the block runs, where that can be arranged."""
-
-    def __init__(self, worker: Signalled) -> None:
-        self._worker = worker
-        self._before: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._before = on_stop(self._on_stop)
-            self._before[signal.SIGUSR1] = on_question(self._on_question)
-
-    def __exit__(self, *exc: object) -> None:
-        for number, handler in self._before.items():
+    before: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = on_stop(lambda number, frame: worker.stop())
+        before[signal.SIGUSR1] = on_question(lambda number, frame: worker.tell())
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
             signal.signal(number, handler)
-
-    def _on_stop(self, number: int, frame: FrameType | None) -> None:
-        self._worker.stop()
-
-    def _on_question(self, number: int, frame: FrameType | None) -> None:
-        self._worker.tell()

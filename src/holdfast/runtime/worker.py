@@ -11,14 +11,13 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.core.errors import ConfigError
 from holdfast.runtime import process_role
 from holdfast.runtime.application import Application
 from holdfast.runtime.options import WorkerOptions, WorkerSettings
-from holdfast.runtime.signals import Signals
+from holdfast.runtime.signals import signals_to
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class Worker:
     def run(self) -> int:
         """Work until a signal to stop, or until `stop`; the exit code."""
         supervisor = self._launch()
-        with Signals(supervisor):
+        with signals_to(supervisor):
             return supervisor.run()
 
     def start(self) -> None:
@@ -105,12 +104,7 @@ class Worker:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.stop()
 
     def _launch(self, ready: Any = lambda: None) -> Supervisor:

@@ -129,7 +129,7 @@ def worker(
     Each setting has an environment variable: --kill-grace is HOLDFAST_KILL_GRACE.
     """
     from holdfast.runtime.launch import launch
-    from holdfast.runtime.signals import Signals, on_question, on_stop
+    from holdfast.runtime.signals import on_question, on_stop, signals_to
 
     configure(level="debug" if verbose else log_level, form=log_format)
     if reload:
@@ -142,7 +142,7 @@ def worker(
     on_question(_say_it_starts)
     try:
         supervisor = launch(target, given, version=__version__, owns_process=True)
-        with Signals(supervisor):
+        with signals_to(supervisor):
             status = supervisor.run()
     except _Stopped:
         click.echo("holdfast worker: stopped before it was at work", err=True)

@@ -123,11 +123,12 @@ class Supervisor:
         self._evidence = EvidenceRecorder(store, self.ledger, self._outage)
         self._stack_queries = StackQueries()
         self._remote_hooks = RemoteHooks(self.ledger, manifest.hooks)
+        self._pool_size = pool_size(options, manifest.tasks)
         listening = Listening()
         self._pool = ChildPool(
             template,
             self.ledger,
-            pool_size(options, manifest.tasks),
+            self._pool_size,
             joined=listening.joined,
             stuck=listening.stuck,
             # The largest message of a child is a batch of sends, or results that ended together.
@@ -239,7 +240,7 @@ class Supervisor:
             self._store.settings.masked,
             _list(self._queues),
             len(self.manifest.tasks),
-            _describe(self._pool_wanted()),
+            _describe(self._pool_size),
         )
         log.info("to see its tasks: holdfast tasks list --app %s", self.manifest.app_name)
         self._ready()
@@ -277,7 +278,7 @@ class Supervisor:
     def _await_child(self, patience: float) -> bool:
         """Wait until a child can take a task, so that hooks of the worker have one to run in."""
         deadline = monotonic() + patience
-        while not self._shutdown.asked and self._failure is None and self._pool_wanted():
+        while not self._shutdown.asked and self._failure is None and self._pool_size:
             if self.ledger.roster.wait_ready(_STEP):
                 return True
             if monotonic() >= deadline:
@@ -315,9 +316,6 @@ class Supervisor:
             children = {child.pid for child in self.ledger.roster.all()}
             reap(children | self._template_keeper.pids)
 
-    def _pool_wanted(self) -> dict[Kind, tuple[int, int]]:
-        return pool_size(self.options, self.manifest.tasks)
-
     def _end(self) -> None:
         """Stop every thread, in the order in which they stop needing each other."""
         self._pool.close()
@@ -336,10 +334,7 @@ class Supervisor:
         self._relay.close()
         self._hint_listener.close()
         self._reporter.say_stopping()
-        self._let_go()
-
-    def _let_go(self) -> None:
-        """Close everything: this process may live on, with other things to do."""
+        # This process may live on, with other things to do.
         if self._table.have_ended():
             self._message_loop.close()
             self._store.close()

@@ -187,8 +187,7 @@ class MessageLoop:
         descriptor = self._orphans.pop(child, None)
         if descriptor is not None:
             self._listening.remove(descriptor)
-        how = outcomes.orphan_ended(child, descriptor)
-        self._died(child, how.exit_code, how.exit_signal)
+        self._died(child, *outcomes.orphan_ended(child, descriptor))
 
     def _died(self, child: ChildHandle, exit_code: int | None, exit_signal: int | None) -> None:
         """A child is dead and reaped: what it had in hand ends, each task in its own way."""

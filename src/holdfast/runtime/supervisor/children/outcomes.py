@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -98,14 +97,6 @@ class Death:
         return Crashed(*self._exit)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessEnd:
-    """How a process ended, as far as that is known."""
-
-    exit_code: int | None = None
-    exit_signal: int | None = None
-
-
 def watch_orphan(child: ChildHandle) -> int | None:
     """A descriptor that can be read once the child is dead; None if it is, or cannot be watched."""
     child.orphaned = True
@@ -117,22 +108,21 @@ def watch_orphan(child: ChildHandle) -> int | None:
         return None
 
 
-def orphan_ended(child: ChildHandle, descriptor: int | None) -> ProcessEnd:
-    """One is dead: what is left of its process group is killed."""
-    if child.pid is None:
-        return ProcessEnd()
-    orphan_guard.kill_group(child.pid)
+def orphan_ended(child: ChildHandle, descriptor: int | None) -> tuple[int | None, int | None]:
+    """One is dead, and what is left of its process group is killed; its exit code and signal, as
+    far as they are known."""
+    if child.pid is not None:
+        orphan_guard.kill_group(child.pid)
     if descriptor is None:
-        return ProcessEnd()
+        return None, None
     try:
         found = os.waitid(os.P_PIDFD, descriptor, os.WEXITED | os.WNOHANG)
     except OSError:
         # Somebody else's child by now.
-        return ProcessEnd()
+        return None, None
     finally:
         os.close(descriptor)
     if found is None:
-        return ProcessEnd()
-    if found.si_code == os.CLD_EXITED:
-        return ProcessEnd(exit_code=found.si_status)
-    return ProcessEnd(exit_signal=found.si_status)
+        return None, None
+    has_exited = found.si_code == os.CLD_EXITED
+    return (found.si_status, None) if has_exited else (None, found.si_status)

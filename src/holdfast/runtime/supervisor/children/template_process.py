@@ -103,12 +103,8 @@ class TemplateProcess:
 
     def reap(self) -> str:
         """Reap one that has ended, or has closed its socket; how it ended, in words."""
-        self.sock.close()
-        try:
-            status = self.process.wait(_REAPED)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            status = self.process.wait()
+        self.end(_REAPED)
+        status = self.process.returncode
         if status < 0:
             return f"killed by {signal.Signals(-status).name}"
         return f"exit status {status}"

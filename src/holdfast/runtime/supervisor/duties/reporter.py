@@ -7,9 +7,8 @@ fleet knows; whether a task is ours is between the keeper and the lease rows.
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Sequence
-from time import monotonic
+from time import monotonic, process_time
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.payload.codec import to_json
@@ -71,7 +70,7 @@ class Reporter:
         self._weights = {q: c.weight for q, c in choices.items() if c.weight is not None}
         self._caps = {q: c.cap for q, c in choices.items() if c.cap is not None}
         self._started_at = 0
-        self._cpu = _cpu_seconds()
+        self._cpu = process_time()
         self._cpu_at = monotonic()
         self._snapshot_at = 0.0
 
@@ -128,7 +127,7 @@ class Reporter:
         pids = [child.pid for child in self._ledger.roster.all() if child.pid]
         memory = sum(megabytes(pid) for pid in (os.getpid(), *pids))
         total = _total_memory_mb()
-        now, cpu = monotonic(), _cpu_seconds()
+        now, cpu = monotonic(), process_time()
         percent = 100 * (cpu - self._cpu) / max(now - self._cpu_at, 0.001)
         self._cpu, self._cpu_at = cpu, now
         options = self._ledger.options
@@ -152,11 +151,6 @@ class Reporter:
                 {"lease": options.lease, "gap": options.gap, "outage_grace": options.outage_grace}
             ),
         )
-
-
-def _cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def _total_memory_mb() -> float:
