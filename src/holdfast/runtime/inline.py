@@ -91,21 +91,8 @@ class Inline:
     def note(self, note: Note, /) -> None:
         task = self._running
         assert task is not None
-        self.store.run(
-            evidence.write_notes(
-                [
-                    TaskNote(
-                        task.key,
-                        task.token,
-                        note.progress,
-                        note.stage,
-                        note.meta,
-                        note.heartbeat,
-                        note.output,
-                    )
-                ]
-            )
-        )
+        said = note.progress, note.stage, note.meta, note.heartbeat, note.output
+        self.store.run(evidence.write_notes([TaskNote(task.key, task.token, *said)]))
 
     def run_until_idle(self, queues: Sequence[str] = ()) -> int:
         """Run tasks until none is ready; how many runs there were.

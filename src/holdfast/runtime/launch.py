@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +47,11 @@ def launch(
     """
     process_role.refuse_worker()
     file_limit.ensure(1)
-    template = TemplateProcess(target, path)
-    try:
+    with ExitStack() as undo:
+        template = TemplateProcess(target, path)
+        undo.callback(template.lifeline.cut)
+        # It has no children yet, and may be in the middle of a long import.
+        undo.callback(template.end, patience=0)
         # From here on the application is being imported, over there, and so is all of this.
         from holdfast.runtime.options import WorkerOptions
         from holdfast.runtime.supervisor.supervisor import Supervisor, pool_size
@@ -59,24 +63,18 @@ def launch(
         options = WorkerOptions.load(given, manifest.settings, os.environ)
         file_limit.ensure(sum(count for count, _ in pool_size(options, manifest.tasks).values()))
         store = open_store(store_settings(manifest, options.listen_url))
-        try:
-            return Supervisor(
-                template,
-                manifest,
-                store,
-                options,
-                version=version,
-                owns_process=owns_process,
-                ready=ready,
-            )
-        except BaseException:
-            store.close()
-            raise
-    except BaseException:
-        # It has no children yet, and may be in the middle of a long import.
-        template.end(patience=0)
-        template.lifeline.cut()
-        raise
+        undo.callback(store.close)
+        supervisor = Supervisor(
+            template,
+            manifest,
+            store,
+            options,
+            version=version,
+            owns_process=owns_process,
+            ready=ready,
+        )
+        undo.pop_all()
+        return supervisor
 
 
 def store_settings(manifest: Manifest, listen_url: str | None = None) -> StoreSettings:

@@ -122,7 +122,7 @@ class Supervisor:
         )
         self._evidence = EvidenceRecorder(store, self.ledger, self._outage)
         self._stack_queries = StackQueries()
-        self._remote_hooks = RemoteHooks(self.ledger, manifest.hooks)
+        self._remote_hooks = RemoteHooks(self.ledger, manifest.hooks, manifest.tasks)
         self._pool_size = pool_size(options, manifest.tasks)
         listening = Listening()
         self._pool = ChildPool(

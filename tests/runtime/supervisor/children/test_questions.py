@@ -14,7 +14,6 @@ from holdfast.core.options.policy import Policy
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.supervisor.children.questions import RemoteHooks, StackQueries
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildState
-from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import KnownTask, Stack, Stacked, Tell, Told
 from tests.runtime.supervisor.state.test_ledger import claimed
 from tests.support.deadline import until
@@ -57,7 +56,7 @@ def test_a_child_that_does_not_answer_is_not_waited_for_for_ever(hands: Hands) -
 
 
 def test_hooks_of_the_worker_that_exist_are_told_and_waited_for(hands: Hands) -> None:
-    hooks = RemoteHooks(hands.ledger, ["worker_stopping"])
+    hooks = RemoteHooks(hands.ledger, ["worker_stopping"], hands.known)
     hooks.worker("worker_started", 20)
     assert hands.heard(Tell) == []
     telling = threading.Thread(target=hooks.worker, args=("worker_stopping", 20))
@@ -73,7 +72,7 @@ def test_without_a_ready_child_it_is_said_that_no_hook_runs(
     hands: Hands, caplog: pytest.LogCaptureFixture
 ) -> None:
     hands.child.state = ChildState.STARTING
-    RemoteHooks(hands.ledger, ["worker_started"]).worker("worker_started", 20)
+    RemoteHooks(hands.ledger, ["worker_started"], hands.known).worker("worker_started", 20)
     assert "no child could be told to run the hook(s) worker_started" in caplog.text
 
 
@@ -91,7 +90,6 @@ def test_hooks_of_a_task_whose_child_is_dead(
 ) -> None:
     names = ["on_failure", "on_cancel", "after_finish"]
     known = [KnownTask(TASK, 1, QUEUE, "thread", None, None, names)]
-    ledger = Ledger(hands.ledger.options, known)
-    ledger.roster.add(hands.child)
-    RemoteHooks(ledger, []).orphaned(assignment(hands), Change(verb, status), status)
+    hooks = RemoteHooks(hands.ledger, [], known)
+    hooks.orphaned(assignment(hands), Change(verb, status), status)
     assert [told.hooks for told in hands.heard(Tell)] == ([wanted] if wanted else [])

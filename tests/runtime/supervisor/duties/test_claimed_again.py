@@ -79,7 +79,7 @@ def test_the_ends_of_both_claims_are_written_in_one_go(
         lab.store,
         hands.ledger,
         Outage(1.0),
-        RemoteHooks(hands.ledger, []),
+        RemoteHooks(hands.ledger, [], hands.known),
         worker_id=WORKER,
         kill=lambda child: None,
         put_off=lambda: None,

@@ -21,7 +21,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.core.text import clean
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle
 from holdfast.runtime.supervisor.state.ledger import Ledger
-from holdfast.runtime.wire.messages import Job, Stack, Stacked, Tell, Told
+from holdfast.runtime.wire.messages import Job, KnownTask, Stack, Stacked, Tell, Told
 
 log = logging.getLogger("holdfast.worker")
 
@@ -90,23 +90,27 @@ class StackQueries:
 class RemoteHooks:
     """Hooks that any child may run."""
 
-    def __init__(self, ledger: Ledger, of_worker: Sequence[str]) -> None:
+    def __init__(
+        self, ledger: Ledger, of_worker: Sequence[str], tasks: Sequence[KnownTask]
+    ) -> None:
         self._ledger = ledger
         self._of_worker = frozenset(of_worker)
+        self._of_tasks = {(task.name, task.version): task.hooks for task in tasks}
         self._tickets = _Tickets()
 
-    def worker(self, hook: str, patience: float = 0.0) -> None:
+    def worker(self, hook: str, patience: float) -> None:
         """Run a hook of the worker itself, and wait for it so long."""
         if hook in self._of_worker:
             told = self._tell([hook])
-            if told is not None and patience:
+            if told is not None:
                 told.wait(patience)
 
     def orphaned(self, assignment: Assignment, change: Change, status: TaskStatus) -> None:
         """Run the hooks of a task whose child is dead and can run none."""
         if change.verb is Verb.INTERRUPT:
             return
-        known = set(self._ledger.hooks_of(assignment.task))
+        task = assignment.task
+        known = self._of_tasks.get((task.task_name, task.version), ())
         wanted = [name for name in hooks_after(change.verb, status) if name in known]
         if wanted:
             error = None if change.error is None else encode_error(change.error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from time import monotonic
 
 from holdfast.core.errors import StoreError
 from holdfast.runtime.supervisor.state.blocked_rows import HeldRow, HeldRows
@@ -52,7 +53,7 @@ class LockWatch:
                 "%s has been held by another transaction for %.0f s: %s; it is tried again "
                 "until that transaction ends%s",
                 row.label,
-                row.seconds,
+                monotonic() - row.since,
                 _who(row, found),
                 alone,
             )

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from time import monotonic
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from holdfast.core.pause import growing
 from holdfast.core.text import one_line
@@ -40,18 +40,13 @@ _FORGET_AFTER = 10.0
 Kind: TypeAlias = Literal["task", "lease", "unique key", "table"]
 
 
-class HeldRow(NamedTuple):
-    """A row that has been held for long enough to be spoken of."""
+@dataclass(slots=True)
+class HeldRow:
+    """A row that somebody holds."""
 
     kind: Kind
     key: bytes
     """The id of a task, the token of a lease."""
-    label: str
-    seconds: float
-
-
-@dataclass(slots=True)
-class _Held:
     label: str
     since: float
     met_at: float
@@ -63,7 +58,7 @@ class HeldRows:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: dict[tuple[Kind, bytes], _Held] = {}
+        self._held: dict[tuple[Kind, bytes], HeldRow] = {}
         self.has_any = False
         """Whether any row is known to be held; ask it before `free`, which is seldom needed."""
 
@@ -75,7 +70,7 @@ class HeldRows:
             if known is not None:
                 known.met_at = now
                 return
-            self._held[kind, key] = _Held(label, now, now, now + SAY_AFTER)
+            self._held[kind, key] = HeldRow(kind, key, label, now, now, now + SAY_AFTER)
             self.has_any = True
 
     def free(self, kind: Kind, keys: Iterable[bytes]) -> None:
@@ -88,15 +83,13 @@ class HeldRows:
     def due(self) -> list[HeldRow]:
         """What is to be said now."""
         now = monotonic()
-        found: list[HeldRow] = []
         with self._lock:
             for key in [k for k, row in self._held.items() if now - row.met_at > _FORGET_AFTER]:
                 del self._held[key]
             self.has_any = bool(self._held)
-            for (kind, id), row in self._held.items():
-                if row.say_at <= now:
-                    row.say_at = now + _SAY_EVERY
-                    found.append(HeldRow(kind, id, row.label, now - row.since))
+            found = [row for row in self._held.values() if row.say_at <= now]
+            for row in found:
+                row.say_at = now + _SAY_EVERY
         return found
 
     @property
@@ -112,19 +105,13 @@ FIRST_S = 30.0
 LONGEST_S = 3600.0
 
 
-@dataclass(slots=True)
-class _Refused:
-    tries: int
-    until: float
-    """When it may be tried again (monotonic)."""
-
-
 class RefusedRows:
     """Shared by all duties (any thread)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._entries: dict[Key, _Refused] = {}
+        self._entries: dict[Key, tuple[int, float]] = {}
+        """How often each has been tried again, and until when it is passed over (monotonic)."""
         self.has_any = False
         """Whether any row has been refused; if not, there are no keys to ask for."""
         self._snapshot: Sequence[Key] = ()
@@ -146,10 +133,8 @@ class RefusedRows:
             if not is_said:
                 self._said.add(key)
             was_last = not is_said and len(self._said) > MOST
-            known = self._entries.pop(key, None)
-            tries = 0 if known is None else known.tries + 1
-            pause = growing(FIRST_S, tries, LONGEST_S)
-            self._entries[key] = _Refused(tries, monotonic() + pause)
+            tries = self._entries.pop(key, (-1, 0.0))[0] + 1
+            self._entries[key] = tries, monotonic() + growing(FIRST_S, tries, LONGEST_S)
             self.has_any = True
             if len(self._entries) > MOST:
                 del self._entries[next(iter(self._entries))]
@@ -172,6 +157,6 @@ class RefusedRows:
 
     def _look(self) -> None:
         now = monotonic()
-        waiting = {key: entry for key, entry in self._entries.items() if entry.until > now}
+        waiting = {key: until for key, (_, until) in self._entries.items() if until > now}
         self._snapshot = tuple(waiting)
-        self._outdated_at = min((entry.until for entry in waiting.values()), default=inf)
+        self._outdated_at = min(waiting.values(), default=inf)

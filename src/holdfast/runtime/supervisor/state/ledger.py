@@ -441,10 +441,6 @@ class Ledger:
         """The store's clock says so, at this moment."""
         self.ahead_us = now_us - round(monotonic() * 1_000_000)
 
-    def hooks_of(self, task: ClaimedTask) -> Sequence[str]:
-        """The hooks that this task has."""
-        return self._placement.hooks_of(task)
-
     def paused_queues(self) -> list[str]:
         """Those that were paused a moment ago."""
         with self._lock:

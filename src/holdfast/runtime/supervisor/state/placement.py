@@ -316,11 +316,6 @@ class Placement:
         known = self._known.get((name, version))
         return known.kind if known is not None else "process"
 
-    def hooks_of(self, task: ClaimedTask) -> Sequence[str]:
-        """The hooks that this task has."""
-        known = self._known.get((task.task_name, task.version))
-        return known.hooks if known is not None else ()
-
     def _openings(self) -> dict[Kind, Openings]:
         children = self._children.values()
         return {kind: Openings(child for child in children if child.kind == kind) for kind in KINDS}
