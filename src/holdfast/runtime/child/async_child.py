@@ -19,12 +19,11 @@ from functools import partial
 
 from holdfast.core.outcome import NEIGHBOUR, Why
 from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
-from holdfast.runtime.child.child import Birth, Calls, Child, LaneRun
+from holdfast.runtime.child.child import Birth, Child, LaneRun
 from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, Steps, TaskMaker
 from holdfast.runtime.child.process_state import ProcessState
-from holdfast.runtime.child.stdio import current_sink
 from holdfast.runtime.child.task_run import TaskPlan
-from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Job, RunReport, Tell, Told
+from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Hello, Job, RunReport, Tell, Told
 
 task_run.hide(__file__)
 
@@ -95,11 +94,11 @@ class AsyncChild(Child):
         return EXIT_LEFT
 
     async def _start(self) -> None:
-        self.streams.route(current_sink)
+        self.streams.route()
         self.link.listen(self.hear)
-        await _call(self.worker_hooks("child_started"))
+        await hooks.acall(self.worker_hooks("child_started"))
         self._state = ProcessState()
-        self.hello()
+        self.link.send(Hello())
 
     def _started(self, start: asyncio.Task[None]) -> None:
         if not start.cancelled() and start.exception() is not None:
@@ -120,9 +119,7 @@ class AsyncChild(Child):
             if self.pending.pop(job.slot, None) is None:
                 continue
             plan = self.plan(job)
-            if plan is None:
-                self.put_off(job)
-            else:
+            if plan is not None:
                 self._begin(job, plan, self._free.pop())
         if self._leaving and not self._running:
             self._flush()
@@ -183,7 +180,7 @@ class AsyncChild(Child):
         task.add_done_callback(self._told.discard)
 
     async def _call_told(self, message: Tell) -> None:
-        await _call(self.told(message))
+        await hooks.acall(self.told(message))
         self.link.send(Told(message.ticket))
 
     def _leave(self) -> None:
@@ -216,8 +213,3 @@ class AsyncChild(Child):
         if asyncio.current_task(self._loop) is run.task:
             return stack_trace.of_thread(self._main)
         return stack_trace.of_coroutine(run.task.get_coro())
-
-
-async def _call(calls: Sequence[Calls]) -> None:
-    for functions, event in calls:
-        await hooks.acall(functions, event)

@@ -20,16 +20,17 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import monotonic_ns
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn
 
-from holdfast.core.hooks import Hook, TaskEvent, WorkerEvent
+from holdfast.core.hooks import WorkerEvent
 from holdfast.core.outcome import SnoozeAsked, Why
 from holdfast.core.payload.failure import decode_error
 from holdfast.runtime.application import Application
 from holdfast.runtime.child import hooks, stack_trace
 from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.hooks import HookCall
 from holdfast.runtime.child.notes import Notes
 from holdfast.runtime.child.process_state import identity, move_high
 from holdfast.runtime.child.remote_store import RemoteStore
@@ -64,8 +65,6 @@ from holdfast.runtime.wire.messages import (
 )
 from holdfast.runtime.wire.shared_page import SharedPage
 from holdfast.store.callers.home import Home
-
-Calls: TypeAlias = tuple[Sequence[Hook], TaskEvent | WorkerEvent]
 
 log = logging.getLogger("holdfast.worker")
 
@@ -179,7 +178,7 @@ class Child:
         os.close(memory)
         self.output = output
         self._output_identity = identity(output)
-        self.store = RemoteStore(self.link, application.store_settings)
+        self.store = RemoteStore(self.link.send, application.store_settings)
         self.notes = Notes(self.link.send)
         self._waits = (0, 0)
         """The slot that waits for other tasks, and for how many of them at a time."""
@@ -278,22 +277,21 @@ class Child:
         self.link.send(Said(0, text.encode("utf-8", "replace")[:_LONGEST]))
 
     def plan(self, job: Job) -> TaskPlan | None:
-        """How to run a job.
+        """How to run a job; None if it is given back, for a while and at no cost.
 
         The manifest named its task, but a child that was spawned has imported the application
         again, perhaps in the middle of a deploy: then there may be no such task here.
         """
-        return self._plans.get((job.name, job.version))
-
-    def put_off(self, job: Job) -> None:
-        """Give back a job whose task is not known here, for a while and at no cost."""
-        log.error(
-            "task %s version %d is not in the application that this child has imported: "
-            "restart the worker after a deploy",
-            job.name,
-            job.version,
-        )
-        self.link.send(Done([RunReport(job.slot, SnoozeAsked(_PUT_OFF_US))]))
+        plan = self._plans.get((job.name, job.version))
+        if plan is None:
+            log.error(
+                "task %s version %d is not in the application that this child has imported: "
+                "restart the worker after a deploy",
+                job.name,
+                job.version,
+            )
+            self.link.send(Done([RunReport(job.slot, SnoozeAsked(_PUT_OFF_US))]))
+        return plan
 
     def flush_streams(self) -> None:
         """Write what is held back of the output; nearly always nothing is."""
@@ -318,12 +316,12 @@ class Child:
             if identity(descriptor) != self._output_identity:
                 os.dup2(self.output, descriptor)
 
-    def told(self, message: Tell) -> list[Calls]:
+    def told(self, message: Tell) -> list[HookCall]:
         """The hooks that a `Tell` wants called."""
         job = message.job
         if job is None:
             return self.worker_hooks(*message.hooks)
-        plan = self.plan(job)
+        plan = self._plans.get((job.name, job.version))
         functions = (plan.hooks if plan is not None else None) or {}
         error = None if message.error is None else decode_error(message.error)
         delay = None if message.delay_us is None else message.delay_us / 1e6
@@ -333,7 +331,7 @@ class Child:
             if name in functions
         ]
 
-    def worker_hooks(self, *names: str) -> list[Calls]:
+    def worker_hooks(self, *names: str) -> list[HookCall]:
         """Hooks of the worker itself, and what to tell them."""
         return [
             (
@@ -345,28 +343,24 @@ class Child:
 
     def tell(self, message: Tell) -> None:
         """Call hooks that have no run of their own here."""
-        for functions, event in self.told(message):
-            hooks.call(functions, event)
+        hooks.call(self.told(message))
         self.link.send(Told(message.ticket))
 
     def say_ready(self) -> None:
         """Say that tasks may come."""
-        for functions, event in self.worker_hooks("child_started"):
-            hooks.call(functions, event)
-        self.hello()
+        hooks.call(self.worker_hooks("child_started"))
+        self.link.send(Hello())
 
-    def call_hooks(self, functions: Sequence[Hook], event: TaskEvent) -> None:
+    def call_hooks(self, calls: Iterable[HookCall]) -> None:
         """Call the hooks of a run, which are not those of a process that its code has forked."""
-        if not self.link.in_fork:
-            hooks.call(functions, event)
+        for call in calls:
+            if not self.link.in_fork:
+                hooks.call([call])
 
     def exit_fork(self) -> NoReturn:
         """End a process that a task's code has forked, and that has come back out of it."""
         self.streams.flush()
         os._exit(0)
-
-    def hello(self) -> None:
-        self.link.send(Hello())
 
     def _connect_output(self) -> None:
         nothing = os.open(os.devnull, os.O_RDONLY)

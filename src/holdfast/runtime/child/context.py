@@ -80,6 +80,12 @@ def current_task() -> TaskContext:
     )
 
 
+def current_slot() -> int:
+    """The slot of the task whose code this is; 0: of none."""
+    found = running.get()
+    return found.slot if isinstance(found, TaskContext) else 0
+
+
 class TaskContext:
     """One run of one task."""
 

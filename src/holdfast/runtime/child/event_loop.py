@@ -27,9 +27,8 @@ from time import monotonic, monotonic_ns, sleep
 from types import TracebackType
 from typing import Any, Final, NoReturn, TypeVar
 
-from holdfast.core.identity import running
 from holdfast.runtime.child.child import Child
-from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.context import current_slot
 from holdfast.runtime.wire.messages import EXIT_BROKEN
 from holdfast.runtime.wire.shared_page import SharedPage
 
@@ -145,14 +144,9 @@ class OwnedTask(asyncio.Task[T]):
 
     def cancel(self, msg: Any | None = None) -> bool:
         """As ever, but it is noted if the caller belongs to another run."""
-        if self.slot and _slot() not in (0, self.slot):
+        if self.slot and current_slot() not in (0, self.slot):
             (self.owner or self).cancelled_by_neighbour = True
         return super().cancel(msg)
-
-
-def _slot() -> int:
-    context = running.get()
-    return context.slot if isinstance(context, TaskContext) else 0
 
 
 class TaskMaker:

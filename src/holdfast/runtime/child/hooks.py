@@ -11,8 +11,8 @@ import inspect
 import logging
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from holdfast.core.hooks import OF_WORKER, AppHooks, Hook, TaskEvent, WorkerEvent
 from holdfast.core.options.definition import TaskDefinition
@@ -20,6 +20,10 @@ from holdfast.core.payload.failure import summary
 from holdfast.runtime.child.context import EndRun
 
 log = logging.getLogger("holdfast.worker")
+
+
+HookCall: TypeAlias = tuple[Sequence[Hook], TaskEvent | WorkerEvent]
+"""Hooks, and what to tell them."""
 
 
 def _to_nobody(text: str) -> None:
@@ -38,9 +42,9 @@ def hooks_for(everywhere: AppHooks, task: TaskDefinition) -> Mapping[str, Sequen
     return {name: everywhere.functions(name) + task.hooks.functions(name) for name in names}
 
 
-def call(functions: Sequence[Hook], event: TaskEvent | WorkerEvent) -> None:
+def call(calls: Iterable[HookCall]) -> None:
     """Call hooks where there is no event loop."""
-    for function in functions:
+    for function, event in _each(calls):
         try:
             answer = function(event)
             if inspect.isawaitable(answer):
@@ -51,9 +55,9 @@ def call(functions: Sequence[Hook], event: TaskEvent | WorkerEvent) -> None:
             _report(function, event, error)
 
 
-async def acall(functions: Sequence[Hook], event: TaskEvent | WorkerEvent) -> None:
+async def acall(calls: Iterable[HookCall]) -> None:
     """Call hooks inside the event loop."""
-    for function in functions:
+    for function, event in _each(calls):
         try:
             answer = function(event)
             if inspect.isawaitable(answer):
@@ -62,6 +66,10 @@ async def acall(functions: Sequence[Hook], event: TaskEvent | WorkerEvent) -> No
             if _is_cancelled(error):
                 raise
             _report(function, event, error)
+
+
+def _each(calls: Iterable[HookCall]) -> list[tuple[Hook, TaskEvent | WorkerEvent]]:
+    return [(function, event) for functions, event in calls for function in functions]
 
 
 def _is_cancelled(error: BaseException) -> bool:

@@ -76,7 +76,11 @@ class Notes:
             if due or held.size > _MOST_OUTPUT:
                 self._release(note.slot, now)
                 return
-            self._start()
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="holdfast-notes", daemon=True
+                )
+                self._thread.start()
         self._some.set()
 
     def settle(self, slot: int) -> None:
@@ -91,11 +95,6 @@ class Notes:
     def _release(self, slot: int, now: float) -> None:
         self.slots[slot] = now
         self._send(self._held.pop(slot).note(slot))
-
-    def _start(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="holdfast-notes", daemon=True)
-            self._thread.start()
 
     def _run(self) -> None:
         while True:

@@ -111,7 +111,6 @@ class ProcessChild(Child):
         slot = job.slot
         plan = self.plan(job)
         if plan is None:
-            self.put_off(job)
             return
         begun_ns = monotonic_ns()
         if self._reports and (
@@ -224,12 +223,12 @@ class Meter:
     """Measures run after run."""
 
     def __init__(self) -> None:
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self._cpu_us = _cpu_us(own) + _cpu_us(children)
+        self._children_kb = children.ru_maxrss
         self._forgets = True
-        self._children_kb = 0
-        self._cpu_us = 0.0
-        self._peak_kb: int | None = None
-        self._floor_kb = 0
-        self._start()
+        self._reset()
 
     def measure(self, run_ns: int) -> tuple[int, int | None]:
         """Processor time (µs) and peak memory (KiB) of the run that has just ended."""
@@ -249,13 +248,6 @@ class Meter:
         if peak > self._floor_kb + _GROWTH_KB:
             self._reset()
         return round(spent), peak if grown or self._forgets else None
-
-    def _start(self) -> None:
-        own = resource.getrusage(resource.RUSAGE_SELF)
-        children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        self._cpu_us = _cpu_us(own) + _cpu_us(children)
-        self._children_kb = children.ru_maxrss
-        self._reset()
 
     def _reset(self) -> None:
         self._forgets = self._forgets and _forget_peak()

@@ -20,15 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-_OFTEN_SET: Final = tuple(
-    int(number)
-    for number in (
-        signal.SIGINT,
-        signal.SIGTERM,
-        signal.SIGALRM,
-        signal.SIGCHLD,
-    )
-)
+_OFTEN_SET: Final = tuple(map(int, (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD)))
 """Signals whose handlers are looked at after each task; the others only in `tidy`."""
 _LAST_PLAIN: Final = 32
 _OTHER_TIMERS: Final = (signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
@@ -105,21 +97,14 @@ class ProcessState:
         os.umask(self._umask)
         if os.environ is not self._environ or os.environ._data != self._variables:  # type: ignore[attr-defined]
             self._restore_environment()
-        if sys.getrecursionlimit() != self._recursion:
-            sys.setrecursionlimit(self._recursion)
-        if gc.isenabled() is not self._collects:
-            (gc.enable if self._collects else gc.disable)()
-        if socket.getdefaulttimeout() != self._patience:
-            socket.setdefaulttimeout(self._patience)
+        sys.setrecursionlimit(self._recursion)
+        (gc.enable if self._collects else gc.disable)()
+        socket.setdefaulttimeout(self._patience)
         return _place() == self._place or self._go_back()
 
     def restore_streams(self) -> None:
         """Put back the stream objects alone: all that may be touched while neighbours run."""
-        streams = self._streams
-        if sys.stdout is not streams[1] or sys.stderr is not streams[2]:
-            sys.stdout, sys.stderr = streams[1:]
-        if sys.stdin is not streams[0]:
-            sys.stdin = streams[0]
+        sys.stdin, sys.stdout, sys.stderr = self._streams
 
     def tidy(self) -> None:
         """Put back what is seldom changed, and takes longer to look at."""

@@ -17,13 +17,12 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import count
 from queue import SimpleQueue
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
-from holdfast.core.identity import running
 from holdfast.core.pause import growing
-from holdfast.runtime.child.context import TaskContext
-from holdfast.runtime.wire.messages import Ask, Listen, Message, Rang, Reply
+from holdfast.runtime.child.context import current_slot
+from holdfast.runtime.wire.messages import Ask, Listen, Rang, Reply
 from holdfast.runtime.wire.relay_codec import Asked, decode_rows, encode_asked, rebuild
 from holdfast.store.migrate import SchemaConnection
 from holdfast.store.op import Channel, Hint, Mode, Op, Statement, Steps, alone, repeat
@@ -33,19 +32,12 @@ from holdfast.store.settings import Engine, StoreSettings
 T = TypeVar("T")
 
 
-class Line(Protocol):
-    """The way to the supervisor."""
-
-    def send(self, *messages: Message) -> bool:
-        """Say it; False if this process has no line to the supervisor any more."""
-        ...
-
-
 class RemoteStore:
     """A `Store` that asks the supervisor. Any thread may use it."""
 
-    def __init__(self, line: Line, settings: StoreSettings) -> None:
-        self._line = line
+    def __init__(self, send: Callable[..., bool], settings: StoreSettings) -> None:
+        """`send` says messages to the supervisor; False if this process cannot any more."""
+        self._send = send
         self._settings = settings
         self._tickets = count(1)
         self._waiting: dict[int, SimpleQueue[Reply]] = {}
@@ -62,7 +54,50 @@ class RemoteStore:
 
     def run(self, op: Op[T]) -> T:
         """Run one operation in one transaction of the supervisor's."""
-        return _RemoteOp(self, op).run()
+        ticket = next(self._tickets)
+        answers = self._waiting[ticket] = SimpleQueue()
+        slot = current_slot()
+        numbers = count()
+        steps = iter(op)
+        # Whether it would have to be undone over there if it ended now.
+        is_open = False
+
+        def question(asked: Asked | None = None, *, end: bool = False, undo: bool = False) -> Ask:
+            statement = None if asked is None else encode_asked(asked)
+            return Ask(ticket, slot, next(numbers), op.mode.value, op.name, statement, end, undo)
+
+        def put(ask: Ask) -> Any:
+            nonlocal is_open
+            # Only a write is one transaction over there; the rest stands for itself.
+            is_open = op.mode is Mode.WRITE
+            if not self._send(ask):
+                raise StoreError(
+                    "this process was forked from a task's and cannot reach the store through its "
+                    "worker: make a new Holdfast here, or send from the task itself"
+                )
+            reply = answers.get()
+            if reply.error is not None:
+                is_open = False
+                raise rebuild(reply)
+            return reply.rows
+
+        answer: Any = None
+        try:
+            while True:
+                asked = steps.send(answer)
+                answer = decode_rows(asked, put(question(asked)))
+        except StopIteration as end:
+            if is_open:
+                put(question(end=True))
+                is_open = False
+            value: T = end.value
+            return value
+        finally:
+            steps.close()
+            del self._waiting[ticket]
+            if is_open:
+                # The generator raised, or the code was ended while it waited.
+                self._send(question(end=True, undo=True))
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
         """Run an operation, made anew after a deadlock or serialisation conflict.
@@ -95,7 +130,7 @@ class RemoteStore:
         with self._lock:
             news = set(channels) - self._heard()
             self._listeners.append(listener)
-            self._line.send(*(Listen(channel.value, True) for channel in news))
+            self._send(*(Listen(channel.value, True) for channel in news))
         return listener
 
     def tend(self) -> None:
@@ -128,85 +163,10 @@ class RemoteStore:
                 return
             self._listeners.remove(listener)
             over = listener.channels - self._heard()
-            self._line.send(*(Listen(channel.value, False) for channel in over))
+            self._send(*(Listen(channel.value, False) for channel in over))
 
     def _heard(self) -> set[Channel]:
         return {channel for listener in self._listeners for channel in listener.channels}
-
-    def expect(self) -> tuple[int, SimpleQueue[Reply]]:
-        """A new ticket, and where its answers arrive; until `expect_no_more`."""
-        ticket = next(self._tickets)
-        answers = self._waiting[ticket] = SimpleQueue()
-        return ticket, answers
-
-    def expect_no_more(self, ticket: int) -> None:
-        del self._waiting[ticket]
-
-    def ask(self, question: Ask) -> bool:
-        """Say it to the supervisor; False if this process cannot."""
-        return self._line.send(question)
-
-
-class _RemoteOp(Generic[T]):
-    """One operation on its way: what was asked, and whether it must still be undone."""
-
-    def __init__(self, store: RemoteStore, op: Op[T]) -> None:
-        self._store = store
-        self._op = op
-        self._steps = iter(op)
-        self._ticket, self._answers = store.expect()
-        context = running.get()
-        self._slot = context.slot if isinstance(context, TaskContext) else 0
-        self._asked = 0
-        self._open = False
-
-    def run(self) -> T:
-        answer: Any = None
-        try:
-            while True:
-                asked = self._steps.send(answer)
-                answer = decode_rows(asked, self._put(self._question(asked)))
-        except StopIteration as end:
-            if self._open:
-                self._put(self._question(end=True))
-                self._open = False
-            value: T = end.value
-            return value
-        finally:
-            self._steps.close()
-            self._store.expect_no_more(self._ticket)
-            if self._open:
-                # The generator raised, or the code was ended while it waited.
-                self._store.ask(self._question(end=True, undo=True))
-
-    def _question(
-        self, asked: Asked | None = None, *, end: bool = False, undo: bool = False
-    ) -> Ask:
-        return Ask(
-            self._ticket,
-            self._slot,
-            self._asked,
-            self._op.mode.value,
-            self._op.name,
-            None if asked is None else encode_asked(asked),
-            end,
-            undo,
-        )
-
-    def _put(self, question: Ask) -> Any:
-        # Only a write is one transaction over there; the rest stands for itself.
-        self._open = self._op.mode is Mode.WRITE
-        self._asked += 1
-        if not self._store.ask(question):
-            raise StoreError(
-                "this process was forked from a task's and cannot reach the store through its "
-                "worker: make a new Holdfast here, or send from the task itself"
-            )
-        answer = self._answers.get()
-        if answer.error is not None:
-            self._open = False
-            raise rebuild(answer)
-        return answer.rows
 
 
 class RemoteListener(Listener):

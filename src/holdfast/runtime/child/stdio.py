@@ -92,20 +92,17 @@ class StandardStreams:
         self.err = StandardStream(2)
         sys.stdout = _text(self.out)
         sys.stderr = _text(self.err)
-        os.register_at_fork(after_in_child=self._after_fork)
+        os.register_at_fork(after_in_child=self.out.after_fork)
+        os.register_at_fork(after_in_child=self.err.after_fork)
 
     def flush(self) -> None:
         """Write what is held back."""
         self.out.flush()
         self.err.flush()
 
-    def route(self, find: Callable[[], TaskOutput | None]) -> None:
+    def route(self) -> None:
         """Ask from now on whose code is writing."""
-        self.out.route = self.err.route = find
-
-    def _after_fork(self) -> None:
-        self.out.after_fork()
-        self.err.after_fork()
+        self.out.route = self.err.route = current_sink
 
 
 class TaskOutput:

@@ -8,7 +8,7 @@ our own way of ending code.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -36,9 +36,10 @@ from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.signals import Abort, RetryLater, Snooze
 from holdfast.runtime.child import hooks
 from holdfast.runtime.child.context import EndRun, TaskContext
+from holdfast.runtime.child.hooks import HookCall
 from holdfast.runtime.wire.messages import Job, RunReport
 
-CallHooks: TypeAlias = Callable[[Sequence[Hook], TaskEvent], None]
+CallHooks: TypeAlias = Callable[[Iterable[HookCall]], None]
 
 UNKNOWN: Final = float("inf")
 """The mean of a task that has not run here yet: it may be long."""
@@ -97,8 +98,7 @@ class TaskRun:
             self.raised(error)
         else:
             if plan.hooks is not None:
-                for functions, event in self._before(args, kwargs):
-                    call(functions, event)
+                call(self._before(args, kwargs))
             try:
                 value = definition.function(*args, **kwargs)
                 if definition.signature.streams:
@@ -128,18 +128,17 @@ class TaskRun:
             await self._acall(args, kwargs)
         self.code_ended()
         if plan.hooks is not None:
-            for functions, event in self._after(args, kwargs):
-                await hooks.acall(functions, event)
+            await hooks.acall(self._after(args, kwargs))
 
     async def _acall(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         definition = self.plan.definition
         value: Any = None
         try:
             if self.plan.hooks is not None:
-                for functions, event in self._before(args, kwargs):
-                    await hooks.acall(functions, event)
+                await hooks.acall(self._before(args, kwargs))
             if definition.signature.streams:
-                await self._adrain(definition.function(*args, **kwargs))
+                async for line in definition.function(*args, **kwargs):
+                    self.context.put_out(line)
             else:
                 value = await definition.function(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - the code may raise anything
@@ -162,8 +161,7 @@ class TaskRun:
         self, call: CallHooks, args: Sequence[Any] = (), kwargs: Mapping[str, Any] = {}
     ) -> None:
         """Call the hooks after the code."""
-        for functions, event in self._after(args, kwargs):
-            call(functions, event)
+        call(self._after(args, kwargs))
 
     def ended(self, why: Why, stack: str | None = None) -> None:
         """The worker has ended the code; `stack` is where it was then."""
@@ -269,11 +267,6 @@ class TaskRun:
                 return end.value
             self.context.put_out(line)
 
-    async def _adrain(self, lines: AsyncGenerator[Any, Any]) -> None:
-        """Let an async generator stream its output; it has no value to return."""
-        async for line in lines:
-            self.context.put_out(line)
-
     def _before(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[HookCall]:
         functions = self.plan.hooks.get("before_start") if self.plan.hooks is not None else None
         if not functions:
@@ -306,9 +299,6 @@ class TaskRun:
             for hook in hooks_after(change.verb, change.target)
             if (functions := plan.hooks.get(hook))
         ]
-
-
-HookCall: TypeAlias = tuple[Sequence[Hook], TaskEvent]
 
 
 def event_of(job: Job, hook: str, **told: Any) -> TaskEvent:

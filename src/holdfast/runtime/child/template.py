@@ -29,7 +29,7 @@ import socket
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
@@ -56,7 +56,6 @@ from holdfast.runtime.wire.messages import (
     Died,
     Fork,
     Forked,
-    Kind,
     Message,
 )
 
@@ -117,7 +116,10 @@ class Template:
             # Nothing of ours can hang from here on, so there is time to take along what
             # children have started themselves.
             orphan_guard.die_with(self._parent, signal.SIGTERM)
-        _get_ready({task.executor for task in application.tasks})
+        # What children need, once for all of them; not before the manifest is sent: the supervisor
+        # has the store to open meanwhile.
+        for kind in {task.executor for task in application.tasks}:
+            import_module(f"holdfast.runtime.child.{kind}_child")
         gc.collect()
         gc.freeze()
         self._serve(application)
@@ -284,15 +286,6 @@ def thread_count() -> int:
         return sum(1 for _ in tasks.iterdir())
     except OSError:
         return threading.active_count()
-
-
-def _get_ready(kinds: Iterable[Kind]) -> None:
-    """Import what children need, once for all of them.
-
-    After the manifest is sent: the supervisor has the store to open meanwhile.
-    """
-    for kind in kinds:
-        import_module(f"holdfast.runtime.child.{kind}_child")
 
 
 def _reap_one(pid: int) -> int | None:

@@ -17,7 +17,6 @@ from holdfast.runtime.child import stack_trace, task_run
 from holdfast.runtime.child.child import Birth, Child, LaneRun
 from holdfast.runtime.child.context import EndRun, TaskContext
 from holdfast.runtime.child.process_state import ProcessState
-from holdfast.runtime.child.stdio import current_sink
 from holdfast.runtime.child.task_run import TaskRun
 from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Job, Tell
 
@@ -36,7 +35,7 @@ class ThreadChild(Child):
 
     def run(self) -> int:
         """Run jobs until asked to leave."""
-        self.streams.route(current_sink)
+        self.streams.route()
         self.link.listen(self.hear)
         self.say_ready()
         self._state = ProcessState()
@@ -49,7 +48,7 @@ class ThreadChild(Child):
 
     def settled(self) -> None:
         """A task has ended in a lane: if none is left, put back what they share."""
-        if not any(lane.is_busy for lane in self._lanes):
+        if not any(lane.taken for lane in self._lanes):
             self._state.restore_streams()
 
     def take(self, jobs: list[Job]) -> None:
@@ -87,7 +86,7 @@ class _Lane:
         self._context: TaskContext | None = None
         self._why: Why | None = None
         self._was_at: str | None = None
-        self._taken = 0
+        self.taken = 0
         """Whose turn it is, from before it leaves the pending ones until it has ended."""
         self.slot = 0
         """Whose code may be ended: not 0 exactly while it runs."""
@@ -95,14 +94,10 @@ class _Lane:
             target=self._run, name=f"holdfast-lane-{number}", daemon=True
         )
 
-    @property
-    def is_busy(self) -> bool:
-        return bool(self._taken)
-
     def end(self, slot: int, why: Why, where: str = "") -> None:
         """Have the code of this slot ended, if it runs here (the link's thread)."""
         with self._lock:
-            if self._taken != slot or self._why is not None:
+            if self.taken != slot or self._why is not None:
                 return
             self._why, self._was_at = why, where or None
             if self._context is not None:
@@ -119,17 +114,16 @@ class _Lane:
                 self._child.tell(work)
                 continue
             with self._lock:
-                self._taken, self._why = work.slot, None
+                self.taken, self._why = work.slot, None
             if self._child.pending.pop(work.slot, None) is not None:
                 self._do(work)
-            self._taken = 0
+            self.taken = 0
             self._child.settled()
 
     def _do(self, job: Job) -> None:
         child = self._child
         plan = child.plan(job)
         if plan is None:
-            child.put_off(job)
             return
         run = LaneRun(child, plan, job, self._number)
         self._run_code(run)

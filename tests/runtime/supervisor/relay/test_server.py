@@ -59,7 +59,7 @@ class Child:
     def __init__(self, server: RelayServer, lab: Lab) -> None:
         self._server = server
         self.silent = False
-        self.store = RemoteStore(self, lab.store.settings)
+        self.store = RemoteStore(self.send, lab.store.settings)
         self.asked = 0
         self.held: set[tuple[object, object]] = set()
 
