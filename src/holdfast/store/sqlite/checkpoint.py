@@ -91,15 +91,12 @@ class Checkpointer:
             return
 
     def _run_in_turn(self) -> WalCheckpoint:
-        self._turns.enter(self._timeout)
-        try:
+        with ExitStack() as undo:
+            self._turns.enter(self._timeout)
+            undo.callback(self._turns.leave)
             writer = self._connections.take_writer()
-            try:
-                return _copy(writer)
-            finally:
-                self._connections.give_writer(writer)
-        finally:
-            self._turns.leave()
+            undo.callback(self._connections.give_writer, writer)
+            return _copy(writer)
 
     def _run_alone(self) -> WalCheckpoint:
         """Copy while nobody can write."""

@@ -59,12 +59,7 @@ class Clock:
         They are asked about once a second: by the clock itself, and by real time for when
         the clock stands still.
         """
-        now = self._machine()
-        with self._mutex:
-            if now > self._latest:
-                self._latest = now
-            else:
-                now = self._latest
+        now = self.now()
         real = time.monotonic()
         if now - self._stored < _SECOND and real - self._looked_at < 1.0:
             return now

@@ -63,7 +63,8 @@ def check_place(path: str, *, allow_network: bool) -> None:
         usable = False
     if not usable:
         raise StoreUnavailable(faults.cannot_open(path))
-    if _is_mounted_alone(path):
+    # Then what is beside it is from elsewhere.
+    if any(point == path for _, point, _ in _mounts()):
         raise ConfigError(
             f"{path} is mounted by itself, without its directory: SQLite keeps what was committed "
             f"last in {place.name}-wal beside it, which no other mount of the file has, so tasks "
@@ -130,11 +131,6 @@ def filesystem(folder: Path) -> str | None:
         if folder.is_relative_to(point) and len(point) >= len(best[0]):
             best = (point, kind)
     return best[1] or None
-
-
-def _is_mounted_alone(path: str) -> bool:
-    """Whether the file has been mounted by itself, so that what is beside it is from elsewhere."""
-    return any(point == path for _, point, _ in _mounts())
 
 
 def _mounts() -> list[tuple[str, str, str]]:

@@ -27,14 +27,14 @@ class SqliteSchema:
 
     def applied(self) -> list[Applied] | None:
         """The rows of `schema_version`; None when the table is not there."""
-        if "holdfast_schema_version" not in self._tables():
+        if "holdfast_schema_version" not in self.foreign_tables():
             return None
         rows = self._connection.execute("SELECT version, min_code FROM holdfast_schema_version")
         return [Applied(*row) for row in rows]
 
     def foreign_tables(self) -> list[str]:
         """Tables with our prefix although `schema_version` is missing."""
-        return self._tables()
+        return [row[0] for row in self._connection.execute(_TABLES)]
 
     def script(self, text: str) -> None:
         """Run the statements of one migration."""
@@ -47,6 +47,3 @@ class SqliteSchema:
             "INSERT INTO holdfast_schema_version (version, min_code, applied_at) VALUES (?, ?, ?)",
             (migration.version, migration.min_code, self._now),
         )
-
-    def _tables(self) -> list[str]:
-        return [row[0] for row in self._connection.execute(_TABLES)]

@@ -112,10 +112,7 @@ class Connection(ABC):
 
     def begin_immediate(self) -> None:
         """Begin a transaction that may write; `faults.Busy` if somebody else is writing."""
-        try:
-            self._cursor.execute("BEGIN IMMEDIATE")
-        except self._error as error:
-            raise self._fault(error) from error
+        self.execute("BEGIN IMMEDIATE")
 
     def write_at_once(self, sql: str) -> bool:
         """Run a statement that writes, in the open transaction, without waiting for a lock.
