@@ -28,7 +28,7 @@ from holdfast.store.verbs.inspect import Ending, endings, statuses
 __all__ = ["Deadline", "adoze", "aended", "doze", "ended"]
 
 News: TypeAlias = "tuple[bytes, Ending]"
-Heard: TypeAlias = "tuple[bytes, Ending | Exception]"
+_TaskNews: TypeAlias = "tuple[bytes, Ending | Exception]"
 
 REMARK_AFTER: Final = 5.0
 LEND_AFTER: Final = 0.1
@@ -45,7 +45,7 @@ def ended(access: Access, ids: Collection[bytes], timeout: float | None) -> Iter
         for task_id, ending in access.run_own(partial(_look, part)).items():
             left.discard(task_id)
             yield task_id, ending
-    heard: SimpleQueue[Heard] = SimpleQueue()
+    heard: SimpleQueue[_TaskNews] = SimpleQueue()
     with access.waiter.watch(left, lambda task_id, news: heard.put((task_id, news))):
         while left:
             with _Loan() as loan:
@@ -77,7 +77,7 @@ async def aended(
             left.discard(task_id)
             yield task_id, ending
     loop = asyncio.get_running_loop()
-    heard: asyncio.Queue[Heard] = asyncio.Queue()
+    heard: asyncio.Queue[_TaskNews] = asyncio.Queue()
 
     def hear(task_id: bytes, news: Ending | Exception) -> None:
         try:

@@ -217,7 +217,7 @@ def test_a_claim_for_a_child_whose_answer_was_lost_is_undone(lab: Lab) -> None:
     ids, token = lab.send_many(3), new_token()
     lab.claim(2, token=token, child=CHILD)
     interrupted = Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
-    lab.run(leases.give_up(token, interrupted, keys=None))
+    lab.run(leases.hand_back(token, interrupted, keys=None))
     assert lab.statuses(ids) == [TaskStatus.PENDING] * 3
     assert {(lab.task(id).retry_count, lab.task(id).crash_count) for id in ids} == {(0, 0)}
     assert [task.id for task in lab.claim().tasks] == ids

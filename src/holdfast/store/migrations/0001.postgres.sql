@@ -243,6 +243,7 @@ CREATE TABLE holdfast_queues (
     updated_at timestamptz NOT NULL
 );
 
+-- Reserved for rate and concurrency limits: no code reads or writes it yet.
 CREATE TABLE holdfast_limits (
     limit_name  text PRIMARY KEY,
     capacity    integer NOT NULL,
@@ -252,12 +253,14 @@ CREATE TABLE holdfast_limits (
     updated_at  timestamptz NOT NULL
 );
 
+-- Reserved for concurrency keys: no code reads or writes it yet.
 CREATE TABLE holdfast_keys (
     concurrency_key text PRIMARY KEY,
     held            integer NOT NULL,
     capacity        integer NOT NULL
 );
 
+-- Reserved for periodic tasks: no code reads or writes it yet.
 CREATE TABLE holdfast_schedules (
     schedule_name text PRIMARY KEY,
     task_name     text NOT NULL,
@@ -303,6 +306,7 @@ CREATE TABLE holdfast_stats (
     PRIMARY KEY (minute, worker_id, queue_name, task_name)
 ) WITH (fillfactor = 50);
 
+-- Reserved for a record of what operators do: no code reads or writes it yet.
 CREATE TABLE holdfast_audit (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at         timestamptz NOT NULL,

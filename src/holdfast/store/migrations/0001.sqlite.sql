@@ -227,6 +227,7 @@ CREATE TABLE holdfast_queues (
     updated_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Reserved for rate and concurrency limits: no code reads or writes it yet.
 CREATE TABLE holdfast_limits (
     limit_name  TEXT PRIMARY KEY,
     capacity    INTEGER NOT NULL,
@@ -236,12 +237,14 @@ CREATE TABLE holdfast_limits (
     updated_at  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Reserved for concurrency keys: no code reads or writes it yet.
 CREATE TABLE holdfast_keys (
     concurrency_key TEXT PRIMARY KEY,
     held            INTEGER NOT NULL,
     capacity        INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Reserved for periodic tasks: no code reads or writes it yet.
 CREATE TABLE holdfast_schedules (
     schedule_name TEXT PRIMARY KEY,
     task_name     TEXT NOT NULL,
@@ -287,6 +290,7 @@ CREATE TABLE holdfast_stats (
     PRIMARY KEY (minute, worker_id, queue_name, task_name)
 ) STRICT, WITHOUT ROWID;
 
+-- Reserved for a record of what operators do: no code reads or writes it yet.
 CREATE TABLE holdfast_audit (
     id         INTEGER PRIMARY KEY,
     at         INTEGER NOT NULL,

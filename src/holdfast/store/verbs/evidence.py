@@ -221,5 +221,5 @@ def prune_logs(after: Key | None = None, *, before: int, page: int = 500) -> Ste
     found = yield Statement("old_logs", {"after": after, "before": At(before), "page": page})
     old = [rows.key(key) for key, past in found if past]
     if old:
-        yield Statement("drop_logs", {"keys": Keys(old)})
+        yield Statement("delete_logs", {"keys": Keys(old)})
     return PrunedLogs(len(old), rows.key(found[-1][0]) if len(found) == page else None)

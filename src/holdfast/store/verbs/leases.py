@@ -172,7 +172,7 @@ def recover(
     raw, worker_id, named = found[0]
     task_ids = _named_in(named)
     if task_ids is None or not rows.is_uuid(raw):
-        yield Statement("drop_lease", {"token_hex": rows.as_hex(raw)})
+        yield Statement("delete_lease", {"token_hex": rows.as_hex(raw)})
         return Recovery(bytes(16), worker_id, 0, 0, 0, unreadable=rows.named(raw))
     token = rows.uuid(raw)
     leased = yield Statement("leased_tasks", {"token": token, "keys": Keys(task_ids)})
@@ -213,8 +213,8 @@ def recover(
     )
 
 
-class GivenUp(NamedTuple):
-    """What one `give_up` did."""
+class HandedBack(NamedTuple):
+    """What one `hand_back` did."""
 
     back: list[Key]
     held: dict[Key, bytes]
@@ -230,9 +230,9 @@ def expired(tried: Sequence[bytes] = ()) -> Steps[tuple[bytes, list[Key]] | None
 
 
 @writes
-def give_up(
+def hand_back(
     token: bytes, interrupted: Change, *, keys: Sequence[Key] | None = None
-) -> Steps[GivenUp]:
+) -> Steps[HandedBack]:
     """Give back tasks of an own lease whose claim or start got no answer.
 
     Whatever of it landed is undone at no cost: CLAIMED is released, RUNNING is interrupted
@@ -240,7 +240,7 @@ def give_up(
     """
     lease = yield Statement("lease_keys", {"token": token})
     if not lease:
-        return GivenUp([], {})
+        return HandedBack([], {})
     wanted = _named_in(lease[0][1]) or [] if keys is None else list(keys)
     found = yield Statement("leased_tasks", {"token": token, "keys": Keys(wanted)})
     leased = [*map(LeasedTask._make, found)]
@@ -263,7 +263,7 @@ def give_up(
         yield from end_steps(changes)
     if keys is None and not held:
         yield Statement("clean_leases", {"tokens": Uuids([token])})
-    return GivenUp([hold.key for hold in holds] + [run.key for run in changes], held)
+    return HandedBack([hold.key for hold in holds] + [run.key for run in changes], held)
 
 
 class Audited(NamedTuple):

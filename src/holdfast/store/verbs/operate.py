@@ -76,7 +76,7 @@ def resubmit(
         chosen = Uuids(map(_id, able))
         skipped = yield from reopen([_id(row) for row in able if row.workflow_id is not None])
         if fresh:
-            yield Statement("drop_checkpoints", {"ids": chosen})
+            yield Statement("delete_checkpoints", {"ids": chosen})
         found = yield Statement(
             "resubmit",
             {

@@ -21,24 +21,24 @@ def _name(id: bytes) -> str:
 @alone
 def ask_stack(id: bytes) -> Steps[None]:
     """Ask for the stack of a running task."""
-    yield Statement("ask_order", {"name": _name(id)})
+    yield Statement("ask_stack_request", {"name": _name(id)})
 
 
 @reads
 def stacks_asked(ids: Sequence[bytes]) -> Steps[list[bytes]]:
     """Which of these tasks somebody asks about."""
-    found = yield Statement("asked_orders", {"names": Texts(map(_name, ids))})
+    found = yield Statement("asked_stack_requests", {"names": Texts(map(_name, ids))})
     return [bytes.fromhex(row[0].removeprefix(_PREFIX)) for row in found]
 
 
 @alone
 def answer_stack(id: bytes, text: str) -> Steps[None]:
     """Leave the answer for whoever asked."""
-    yield Statement("answer_order", {"name": _name(id), "value": text})
+    yield Statement("answer_stack_request", {"name": _name(id), "value": text})
 
 
 @alone
 def take_stack(id: bytes, *, give_up: bool = False) -> Steps[str | None]:
     """Take the answer, if there is one; with `give_up`, withdraw the question too."""
-    found = yield Statement("take_order", {"name": _name(id), "give_up": give_up})
+    found = yield Statement("take_stack_request", {"name": _name(id), "give_up": give_up})
     return next((row[0] for row in found if row[0] is not None), None)

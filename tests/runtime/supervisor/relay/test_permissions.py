@@ -18,7 +18,16 @@ def holds(key: object, token: object) -> bool:
 
 
 def test_nothing_that_is_the_workers_own_is_on_the_list() -> None:
-    theirs = {"claim", "start", "complete", "end", "release", "renew", "clean_leases", "give_up"}
+    theirs = {
+        "claim",
+        "start",
+        "complete",
+        "end",
+        "release",
+        "renew",
+        "clean_leases",
+        "delete_lease",
+    }
     theirs |= {"write_notes", "append_logs", "write_attempts", "register_worker", "write_meta"}
     assert not theirs & permissions.ALLOWED
 

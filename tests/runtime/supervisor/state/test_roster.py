@@ -73,12 +73,12 @@ def test_what_was_handed_to_a_dead_child_has_to_end(hands: Hands, roster: Roster
     give(hands, 2, started=False)
     assert roster.died(hands.child) == [handed]
     assert roster.all() == []
-    assert roster.accuse(hands.child, "is dead") is None
+    assert roster.mark_breach(hands.child, "is dead") is None
 
 
-def test_a_child_is_accused_once(hands: Hands, roster: Roster) -> None:
-    assert roster.accuse(hands.child, "lied") == []
-    assert roster.accuse(hands.child, "lied again") is None
+def test_a_breach_is_marked_once(hands: Hands, roster: Roster) -> None:
+    assert roster.mark_breach(hands.child, "lied") == []
+    assert roster.mark_breach(hands.child, "lied again") is None
     assert (hands.child.breach, hands.child.state) == ("lied", ChildState.LEAVING)
 
 

@@ -252,7 +252,7 @@ class MessageLoop:
         breach = str(error)
         if not isinstance(error, ProtocolError):
             breach = f"sent what cannot be read ({type(error).__name__}: {error})"
-        ran = self._roster.accuse(child, one_line(clean(breach, 300)))
+        ran = self._roster.mark_breach(child, one_line(clean(breach, 300)))
         if ran is None:
             return
         self._pool.kill(child)

@@ -92,7 +92,7 @@ class UnknownCommits:
             keys = None if one.tasks is None else [task.key for task in one.tasks]
             held: Collection[Key] | None = None
             try:
-                done = self._store.run(at_once(leases.give_up(one.token, INTERRUPTED, keys=keys)))
+                done = self._store.run(at_once(leases.hand_back(one.token, INTERRUPTED, keys=keys)))
                 held = done.held
             except StoreUnavailable as error:
                 self._outage.noted(error)
@@ -109,7 +109,7 @@ class UnknownCommits:
                 )
                 self._open.pop()
                 self._aside.settled(one)
-                self._ledger.give_up(one.tasks or ())
+                self._ledger.leave_to_lease(one.tasks or ())
                 self._ledger.set_held_back(self._held_back())
                 continue
             self._outage.over()
@@ -205,7 +205,7 @@ class Refuser:
                 landings = self._store.run(start)
             except RowRefused as error:
                 self._refused.add(assignment.task.key, error, "start")
-                self._ledger.give_up(self._ledger.put_back([assignment]))
+                self._ledger.leave_to_lease(self._ledger.put_back([assignment]))
                 continue
             for child, runs in self._ledger.started([assignment], landings):
                 child.run(runs)

@@ -12,7 +12,7 @@ The poll is the truth; hints only make it quick. A worker of many queues polls t
 question, and claims from those that have something (see `queue_source`).
 
 Failure: a turn that raised is undone here; if its commit may have landed, the tasks it
-could have touched are given back (`give_up`) before anything else is tried with them.
+could have touched are given back (`hand_back`) before anything else is tried with them.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Claimer:
             source.names,
             plan.wanted,
             self._lease_us,
-            plan.start,
+            plan.claim_after,
             source.policies,
             None if child is None else ChildIdentity(self._hostname, child.pid or 0, child.name),
             self._refused.keys if self._refused.has_any else (),
@@ -284,6 +284,6 @@ class Claimer:
                     self.release([task])
                 return
             self._refused.add(tasks[0].key, error, "release")
-            self._ledger.give_up(tasks)
+            self._ledger.leave_to_lease(tasks)
         else:
             self._ledger.forget(tasks)

@@ -378,7 +378,7 @@ class Finisher:
                 named(task),
                 one_line(str(error), 300),
             )
-            self._ledger.give_up([task])
+            self._ledger.leave_to_lease([task])
         elif batch:
             done = batch[0]
             reason = TaskError.ours(

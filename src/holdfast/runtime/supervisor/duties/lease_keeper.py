@@ -134,7 +134,7 @@ class LeaseKeeper:
                 continue
             log.warning("%d task(s) are ours but unknown here; they are given back", len(unknown))
             try:
-                self._store.run(at_once(leases.give_up(token, INTERRUPTED, keys=unknown)))
+                self._store.run(at_once(leases.hand_back(token, INTERRUPTED, keys=unknown)))
             except StoreUnavailable as error:
                 self._outage.noted(error)
         self._strange = {t: keys for t, keys in self._strange.items() if t in covered and keys}

@@ -43,17 +43,17 @@ SENDING: Final = frozenset(
 )
 OPERATING: Final = frozenset(
     {
-        "ask_order",
+        "ask_stack_request",
         "cancel",
         "deletable",
         "delete",
-        "drop_checkpoints",
+        "delete_checkpoints",
         "family",
         "pause_queue",
         "promote_now",
         "resubmit",
         "resume_queue",
-        "take_order",
+        "take_stack_request",
     }
 )
 FOLLOWING: Final = frozenset(

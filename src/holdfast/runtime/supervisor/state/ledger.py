@@ -57,7 +57,7 @@ class TurnPlan:
     source: QueueSource | None = None
     """From where to claim, if at all."""
     wanted: int = 0
-    start: Position = HEAD
+    claim_after: Position = HEAD
     may_begin: bool = False
     """Whether some of what is claimed may be given to a child at once."""
     child: ChildHandle | None = None
@@ -174,7 +174,7 @@ class Ledger:
                 wanted = min(wanted, window[1])
             plan.source = source
             plan.wanted = wanted
-            plan.start = source.cursor.start(now)
+            plan.claim_after = source.cursor.start(now)
             plan.may_begin = self._placement.may_begin(source.kind)
             return
 
@@ -314,7 +314,7 @@ class Ledger:
                     else:
                         self._spent.add(token)
 
-    def give_up(self, tasks: Sequence[ClaimedTask]) -> None:
+    def leave_to_lease(self, tasks: Sequence[ClaimedTask]) -> None:
         """What became of these could not be written: their lease has to run out, not to be removed.
 
         Without one nobody would ever come back to them.

@@ -76,8 +76,8 @@ class Roster:
                 child.state = ChildState.LEAVING
             return idle
 
-    def accuse(self, child: ChildHandle, breach: str) -> list[Assignment] | None:
-        """It did what no child may; what it ran, or None if it has been accused before, or died."""
+    def mark_breach(self, child: ChildHandle, breach: str) -> list[Assignment] | None:
+        """It did what no child may; what it ran, or None if it was marked already, or died."""
         with self._lock:
             if child.breach is not None or child.state is ChildState.DEAD:
                 return None
