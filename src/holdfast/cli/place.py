@@ -80,7 +80,9 @@ class PlaceOptions:
         if self.app is not None and (self.url is not None or self.schema is not None):
             raise click.UsageError("give --app, or --url and --schema, not both: an app knows both")
         found = self._find()
-        return found if creates else replace(found, config=_unchanging(found.config))
+        if creates:
+            return found
+        return replace(found, config=replace(found.config, auto_migrate=False))
 
     def _find(self) -> Place:
         app = self.app
@@ -116,8 +118,3 @@ def _of_app(target: str, origin: str) -> Place:
         found = getattr(found, name)
     assert isinstance(found, Holdfast)
     return Place(found.config, found.tasks, origin)
-
-
-def _unchanging(config: Config) -> Config:
-    """The same for somebody who only looks: tables are neither made nor upgraded."""
-    return replace(config, auto_migrate=False)

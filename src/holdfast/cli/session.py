@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cached_property, wraps
+from functools import wraps
 from pathlib import Path
 from typing import IO, Any, Final
 from uuid import UUID
@@ -73,11 +73,7 @@ class CommandSession:
         self.place = place
         self.access = access
         self.screen = screen
-
-    @cached_property
-    def control(self) -> Control:
-        """The operator's verbs."""
-        return Control(self.access)
+        self.control = Control(access)
 
     def now(self) -> datetime:
         """The database's clock."""
@@ -127,9 +123,7 @@ def operates(*, creates: bool = False) -> Callable[[Callable[..., None]], Callab
 
 
 @contextmanager
-def session(
-    given: PlaceOptions, *, as_json: bool, creates: bool = False
-) -> Iterator[CommandSession]:
+def session(given: PlaceOptions, *, as_json: bool, creates: bool) -> Iterator[CommandSession]:
     """A session; errors of Holdfast inside it end the command."""
     place: Place | None = None
     with _warnings() as warned:

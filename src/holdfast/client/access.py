@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -127,7 +127,7 @@ class Access:
         """Our settings; if we have not chosen a SQLite library yet, it is the caller's."""
         with self._opening:
             if library is not None and self._store is None and self.config.store.driver is None:
-                self.config = self.config.following(library)
+                self.config = replace(self.config, driver=library)
             return self.config.store
 
     def borrow(self, store: Store) -> None:

@@ -156,10 +156,6 @@ class Config:
         found = setting_text.in_environment(known.values(), environment, given.keys() | in_url)
         return cls(**found, **given)
 
-    def following(self, driver: SqliteDriver) -> Config:
-        """The same settings, on the SQLite library of a caller's connection."""
-        return replace(self, driver=driver)
-
 
 def _check(config: Config) -> None:
     for setting in fields(config):

@@ -104,9 +104,7 @@ class TaskHandle(Generic[R_co]):
 
     def attempts(self) -> list[Attempt]:
         """The executions that have ended, in order."""
-        return [
-            Attempt.of(found) for found in self._access.run(partial(inspect.attempts, self._id))
-        ]
+        return [Attempt.of(a) for a in self._access.run(partial(inspect.attempts, self._id))]
 
     async def aattempts(self) -> list[Attempt]:
         """The executions that have ended, in order."""

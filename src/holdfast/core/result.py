@@ -81,9 +81,7 @@ class TaskError:
         causes: tuple[str, ...] = (),
     ) -> TaskError:
         """An error with a reserved code; for Holdfast's own use."""
-        self = cls.__new__(cls)
-        self._fill(code, message, data, exception, traceback, causes)
-        return self
+        return cls.stored(code, message, data, exception, traceback, causes)
 
     @classmethod
     def stored(

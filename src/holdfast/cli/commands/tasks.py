@@ -11,7 +11,6 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, cast
-from uuid import UUID
 
 import click
 
@@ -251,25 +250,21 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
 def stack(session: CommandSession, task: str, timeout: float) -> None:
     """Print where the code of a running task is."""
     found = session.task_id(task)
-    text = _stack(session, found, timeout)
-    if session.screen.as_json:
-        session.screen.document({"id": found, "stack": text})
-    else:
-        session.screen.text(text)
-
-
-def _stack(session: CommandSession, task: UUID, timeout: float) -> str:
     try:
-        return session.control.tasks.stack(task, timeout=timeout)
+        text = session.control.tasks.stack(found, timeout=timeout)
     except IllegalTransition as error:
         status = error.status.value
-        raise NotDone(f"task {task} is {status}: only running code has a stack") from None
+        raise NotDone(f"task {found} is {status}: only running code has a stack") from None
     except WaitTimeout as error:
-        info = session.control.tasks.show(task)
+        info = session.control.tasks.show(found)
         raise NotDone(
             f"worker {info.claimed_by_worker_id} on {info.worker_hostname} did not answer within "
             f"{error.timeout:g} s: it may be gone (holdfast workers list), or busy"
         ) from None
+    if session.screen.as_json:
+        session.screen.document({"id": found, "stack": text})
+    else:
+        session.screen.text(text)
 
 
 @tasks.command()

@@ -147,13 +147,11 @@ def worker(
     except _Stopped:
         click.echo("holdfast worker: stopped before it was at work", err=True)
         status = 0
-    except ConfigError as error:
+    except (ConfigError, StoreError) as error:
         click.echo(f"holdfast worker: {error}", err=True)
         # A URL that could be read, and leads to no database: the same as a database that is away.
-        status = EXIT_STORE if error.option in ("url", "pooler") else 2
-    except StoreError as error:
-        click.echo(f"holdfast worker: {error}", err=True)
-        status = EXIT_STORE
+        is_away = isinstance(error, StoreError) or error.option in ("url", "pooler")
+        status = EXIT_STORE if is_away else 2
     except OSError as error:
         # No memory, no processes, no descriptors: nothing that a traceback would explain.
         click.echo(f"holdfast worker: the operating system refuses: {error}", err=True)

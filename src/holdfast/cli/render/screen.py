@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.render import json_document
-from holdfast.cli.render.table import TextTable, Value, drawn, piped, plain, styled
+from holdfast.cli.render.table import Columns, Rows, Value, drawn, piped, plain, styled
 from holdfast.core.text import one_line, visible
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ class Screen:
         """The answer as one JSON document."""
         click.echo(json_document.dump(content))
 
-    def table(self, table: TextTable) -> None:
+    def table(self, columns: Columns, rows: Rows) -> None:
         """Rows under heads."""
         if self.is_terminal:
-            self._console.print(drawn(table, self._console.width))
+            self._console.print(drawn(columns, rows, self._console.width))
         else:
-            for line in plain(table):
+            for line in plain(columns, rows):
                 click.echo(line)
 
     def facts(self, facts: Sequence[tuple[str, Value]]) -> None:

@@ -54,37 +54,33 @@ class TextColumn:
     """One line at a terminal, in what room the others leave, and cut if that is too little."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """Rows under heads."""
-
-    columns: Sequence[TextColumn]
-    rows: Sequence[Sequence[Value]]
+Columns: TypeAlias = Sequence[TextColumn]
+Rows: TypeAlias = Sequence[Sequence[Value]]
 
 
-def plain(table: TextTable) -> Iterator[str]:
+def plain(columns: Columns, rows: Rows) -> Iterator[str]:
     """The lines of a table for a pipe."""
-    rows = [[column.name.upper() for column in table.columns]]
-    rows += [[piped(value) or _NOTHING for value in row] for row in table.rows]
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    for row in rows:
+    lines = [[column.name.upper() for column in columns]]
+    lines += [[piped(value) or _NOTHING for value in row] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    for line in lines:
         cells = [
             text.rjust(width) if column.right else text.ljust(width)
-            for text, width, column in zip(row, widths, table.columns, strict=True)
+            for text, width, column in zip(line, widths, columns, strict=True)
         ]
         yield _GAP.join(cells).rstrip()
 
 
-def drawn(table: TextTable, width: int) -> RichTable:
+def drawn(columns: Columns, rows: Rows, width: int) -> RichTable:
     """The table for a terminal of this width."""
     from rich.table import Table as RichTable
 
     found = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    kept = [place for place, column in enumerate(table.columns) if column.room <= width]
-    rows = [[styled(row[place]) for place in kept] for row in table.rows]
-    columns = [table.columns[place] for place in kept]
+    kept = [place for place, column in enumerate(columns) if column.room <= width]
+    texts = [[styled(row[place]) for place in kept] for row in rows]
+    columns = [columns[place] for place in kept]
     needs = [
-        max(len(column.name), *(row[place].cell_len for row in rows), 0)
+        max(len(column.name), *(row[place].cell_len for row in texts), 0)
         for place, column in enumerate(columns)
     ]
     needs = [min(need, c.most or need) for need, c in zip(needs, columns, strict=True)]
@@ -102,7 +98,7 @@ def drawn(table: TextTable, width: int) -> RichTable:
             width=min(need, max(_LEAST, width - taken)) if column.cut else None,
             overflow="ellipsis" if column.cut else "fold",
         )
-    for cells in rows:
+    for cells in texts:
         found.add_row(*(cells[place] for place in shown))
     return found
 

@@ -18,7 +18,7 @@ from uuid import UUID
 from holdfast.cli.render import json_document, times
 from holdfast.cli.render.next_step import next_step, policy_of, retries_left, retries_used
 from holdfast.cli.render.screen import Screen
-from holdfast.cli.render.table import Cell, TextColumn, TextTable, Value
+from holdfast.cli.render.table import Cell, TextColumn, Value
 from holdfast.cli.render.task_list import STYLES, id_cell, moment_cell, progress_text, status_cell
 from holdfast.client.explain import Why
 from holdfast.client.info import Attempt, TaskInfo
@@ -90,7 +90,7 @@ def show_task(screen: Screen, report: TaskReport, *, full: bool) -> None:
     screen.facts(_times(info, report.now))
     if report.dependencies:
         screen.heading("dependencies")
-        screen.table(TextTable(_DEPENDENCIES, [_dependency(edge) for edge in report.dependencies]))
+        screen.table(_DEPENDENCIES, [_dependency(edge) for edge in report.dependencies])
     _show_attempts(screen, report, None if full else _MOST_ATTEMPTS)
     limit = None if full else _VALUE
     for name, text in _values(info):
@@ -175,7 +175,7 @@ def _show_attempts(screen: Screen, report: TaskReport, most: int | None) -> None
         rows.append(_current(info, info.started_at, report.now))
     if rows:
         screen.heading("attempts")
-        screen.table(TextTable(_ATTEMPTS, rows))
+        screen.table(_ATTEMPTS, rows)
     earlier = len(report.attempts) - len(made)
     if earlier:
         screen.remark(f"{earlier:,} earlier attempt(s) not shown: --full shows all")

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from holdfast.cli.render import json_document, times
 from holdfast.cli.render.screen import Screen
-from holdfast.cli.render.table import Cell, TextColumn, TextTable, Value
+from holdfast.cli.render.table import Cell, Columns, Rows, TextColumn, Value
 from holdfast.client.control import TaskPage
 from holdfast.client.info import Attempt, Progress, TaskInfo
 from holdfast.core.errors import UnreadableRow
@@ -95,14 +95,11 @@ def id_cell(task: UUID) -> Cell:
 
 
 def show_rows(
-    screen: Screen,
-    columns: Sequence[TextColumn],
-    rows: Sequence[Sequence[Value]],
-    unreadable: Sequence[UnreadableRow],
+    screen: Screen, columns: Columns, rows: Rows, unreadable: Sequence[UnreadableRow]
 ) -> None:
     """A table; then a line for each row that cannot be read, and what to do about them."""
     if rows or not screen.is_terminal:
-        screen.table(TextTable(columns, rows))
+        screen.table(columns, rows)
     for row in unreadable:
         screen.line(f"unreadable  row {row.key} of {row.table}: {row.column} {row.reason}")
     if any(row.table == "holdfast_tasks" for row in unreadable):
