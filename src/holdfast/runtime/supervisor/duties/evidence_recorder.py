@@ -147,7 +147,8 @@ class EvidenceRecorder:
             record = self._record(assignment)
             if note.output is not None and not record.room and not _says_more(note):
                 return
-            record.note = _merged(record.note or _blank(assignment), note)
+            task = assignment.task
+            record.note = _merged(record.note or TaskNote(task.key, task.token), note)
             if note.output is not None and record.room:
                 before = record.held
                 record.put_out(note.output, scarce=self._size > MOST_HELD)
@@ -214,10 +215,6 @@ class EvidenceRecorder:
         met = (task.id for key, task in by_key.items() if key not in held)
         if self._ledger.held_rows.has_any:
             self._ledger.held_rows.free("task", met)
-
-
-def _blank(assignment: Assignment) -> TaskNote:
-    return TaskNote(assignment.task.key, assignment.task.token)
 
 
 def _check(note: Note) -> None:

@@ -64,7 +64,6 @@ _COUNTED_AS: dict[TaskStatus | None, str] = {
     TaskStatus.PENDING: "retried",
 }
 _COMPLETED_ITSELF = Landing(Answer.LANDED, TaskStatus.COMPLETED)
-_PENDING = TaskStatus.PENDING
 _task_logger = logging.getLogger("holdfast.task")
 
 
@@ -288,7 +287,7 @@ class Finisher:
             counts = self._counts[queue, name]
             counts[counted_as] += len(took)
             counts["run_us"] += sum(took)
-        came_back = {queue for queue, _, status in runs if status is _PENDING}
+        came_back = {queue for queue, _, status in runs if status is TaskStatus.PENDING}
         self._ledger.settled(ended, came_back=came_back, totals=totals)
         if busy:
             self._set_aside(busy)
@@ -351,36 +350,29 @@ class Finisher:
         if not missing:
             return answers
         landed = self._store.run(finish.ended_under(missing))
-        return {
-            **answers,
-            **{key: Landing(Answer.LANDED) for key, _ in landed},
-        }
+        return answers | {key: Landing(Answer.LANDED) for key, _ in landed}
 
     def _refused(self, batch: list[Finished], error: Exception, waits: bool) -> None:
         """Find the row that the store refuses, and let it alone fail."""
-        if len(batch) > 1:
-            self._write_halves(batch, waits=waits)
-        elif batch and (batch[0].note is not None or batch[0].printed is not None):
+        if len(batch) != 1:
+            if batch:
+                self._write_halves(batch, waits=waits)
+            return
+        done = batch[0]
+        task, why = done.assignment.task, one_line(str(error), 300)
+        if done.note is not None or done.printed is not None:
             # Its end matters more than what it said.
-            done = batch[0]
-            log.error(
-                "%s: what it noted and printed is dropped: %s",
-                named(done.assignment.task),
-                one_line(str(error), 300),
-            )
+            log.error("%s: what it noted and printed is dropped: %s", named(task), why)
             self._write([msgspec.structs.replace(done, note=None, printed=None)], waits=waits)
-        elif batch and isinstance(batch[0].outcome, Failed):
-            done = batch[0]
-            task = done.assignment.task
+        elif isinstance(done.outcome, Failed):
             log.error(
                 "%s: the store refuses to have its end written, so it stays as it is until its "
                 "lease has run out: %s",
                 named(task),
-                one_line(str(error), 300),
+                why,
             )
             self._ledger.leave_to_lease([task])
-        elif batch:
-            done = batch[0]
+        else:
             reason = TaskError.ours(
                 ErrorCode.RESULT_NOT_SERIALISABLE, f"the store refused the result: {error}"
             )

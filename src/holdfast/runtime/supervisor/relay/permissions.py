@@ -91,11 +91,8 @@ class NotAllowed(Exception):
 
 def check(asked: Asked, holds: Holds) -> None:
     """Raise `NotAllowed` for the first statement that code in a task may not ask."""
-    if isinstance(asked, Statement):
-        _check(asked, holds)
-    else:
-        for statement in asked:
-            _check(statement, holds)
+    for statement in [asked] if isinstance(asked, Statement) else asked:
+        _check(statement, holds)
 
 
 def _check(statement: Statement, holds: Holds) -> None:
@@ -119,9 +116,6 @@ def _check_rows(statement: Statement) -> None:
     if table is None or table.columns != COLUMNS:
         raise NotAllowed("'submit' has other columns than a send has")
     for row in table.rows:
-        if len(row) != len(COLUMNS) or not _is_id(row[_ID]):
+        id = row[_ID] if len(row) == len(COLUMNS) else None
+        if not isinstance(id, bytes) or len(id) != _ID_SIZE:
             raise NotAllowed("'submit' has a row that no send has")
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, bytes) and len(value) == _ID_SIZE

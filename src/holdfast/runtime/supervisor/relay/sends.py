@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 2_000
 _HELD_FOR: Final = 3.0
 """Seconds for which a unique key that was held is tried apart."""
+_SLOT: Final = list(submit.COLUMNS).index("unique_slot")
+_ID: Final = list(submit.COLUMNS).index("id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,7 @@ class RelaySends:
             held = [send for send in batch if any(slot in self._held for slot in _slots(send))]
             together = [send for send in batch if send not in held]
         answers = self._try(together) if together else {}
-        for send in held:
-            answers |= self._try([send], waits=False)
+        answers |= self._one_by_one(held, waits=False)
         return [answers[send.key] for send in batch]
 
     def _try(self, batch: Sequence[_Send], *, waits: bool = True) -> _Answers:
@@ -118,11 +119,7 @@ class RelaySends:
             if len(batch) == 1 or isinstance(error, StoreUnavailable):
                 self._note_held(batch, error)
                 return {send.key: self._answer_of(send.ticket, error) for send in batch}
-            return {
-                key: answer
-                for send in batch
-                for key, answer in self._try([send], waits=waits).items()
-            }
+            return self._one_by_one(batch, waits=waits)
         if not waits:
             keys = [slot.encode() for send in batch for slot in _slots(send)]
             self._held_rows.free("unique key", keys)
@@ -137,9 +134,13 @@ class RelaySends:
         """Somebody's transaction is taking a unique key that one of these wants."""
         plain = [send for send in batch if not any(_slots(send))]
         answers = self._try(plain, waits=len(plain) < len(batch)) if plain else {}
+        others = [send for send in batch if send not in plain]
+        return answers | self._one_by_one(others, waits=False)
+
+    def _one_by_one(self, batch: Sequence[_Send], *, waits: bool) -> _Answers:
+        answers: _Answers = {}
         for send in batch:
-            if send not in plain:
-                answers |= self._try([send], waits=False)
+            answers |= self._try([send], waits=waits)
         return answers
 
     def _note_held(self, batch: Sequence[_Send], error: Exception) -> None:
@@ -158,22 +159,18 @@ def _rows(send: _Send) -> int:
 
 def _slots(send: _Send) -> Iterator[str]:
     """The unique slots that a send wants to take."""
-    place = list(send.table.columns).index("unique_slot")
-    return (row[place] for row in send.table.rows if row[place] is not None)
+    return (row[_SLOT] for row in send.table.rows if row[_SLOT] is not None)
 
 
 def _ids(send: _Send) -> list[bytes]:
-    place = list(send.table.columns).index("id")
-    return list(dict.fromkeys(row[place] for row in send.table.rows))
+    return list(dict.fromkeys(row[_ID] for row in send.table.rows))
 
 
 def _merged(batch: Sequence[_Send]) -> Statement:
-    columns = batch[0].table.columns
     every: list[Row] = [row for send in batch for row in send.table.rows]
-    slot, id = (list(columns).index(name) for name in ("unique_slot", "id"))
-    if any(row[slot] is not None for row in every):
+    if any(row[_SLOT] is not None for row in every):
         # Two batches that share unique slots would deadlock if they took them in any order.
-        every.sort(key=lambda row: (row[slot] or "", row[id]))
+        every.sort(key=lambda row: (row[_SLOT] or "", row[_ID]))
     hints = [send.statement.hint for send in batch if send.statement.hint is not None]
     hint = None
     if hints:

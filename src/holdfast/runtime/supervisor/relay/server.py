@@ -123,13 +123,10 @@ class RelayServer:
         owed = self._owed.get(child)
         if owed is None:
             owed = self._owed[child] = _Owed(child)
-        self._asked(owed, question, size)
-
-    def _asked(self, child: _Owed, question: Ask, size: int) -> None:
-        waiting = self._open.get((child, question.ticket))
+        waiting = self._open.get((owed, question.ticket))
         if waiting is not None:
             if not question.undo:
-                child.asked(question.ticket, size)
+                owed.asked(question.ticket, size)
             waiting.put(question)
             return
         try:
@@ -138,22 +135,22 @@ class RelayServer:
                 # Of a transaction that has failed already; the child has been told.
                 return
             asked = decode_asked(question.statement)
-            self._check(child, asked)
+            self._check(owed, asked)
         except (ValueError, StoreError) as error:
-            child.say(refusal(question.ticket, error))
+            owed.say(refusal(question.ticket, error))
             return
-        child.asked(question.ticket, size)
+        owed.asked(question.ticket, size)
         if mode is Mode.WRITE:
             steps: SimpleQueue[Ask | None] = SimpleQueue()
-            self._open[child, question.ticket] = steps
-            self._turns.give(child, partial(self._transact, child, question, asked, steps))
-        elif mode is Mode.ALONE and question.step == 0:
-            if isinstance(asked, Statement) and asked.name == "submit" and asked.table is not None:
-                self._sends.add(child, question.ticket, asked)
-            else:
-                self._turns.give(child, partial(self._carry_out, child, question, asked, mode))
+            self._open[owed, question.ticket] = steps
+            self._turns.give(owed, partial(self._transact, owed, question, asked, steps))
+            return
+        alone = mode is Mode.ALONE and question.step == 0
+        if alone and isinstance(asked, Statement) and asked.name == "submit":
+            self._sends.add(owed, question.ticket, asked)
         else:
-            self._turns.give(child, partial(self._carry_out, child, question, asked, Mode.READ))
+            mode = Mode.ALONE if alone else Mode.READ
+            self._turns.give(owed, partial(self._carry_out, owed, question, asked, mode))
 
     def listens(self, child: Asker, message: Listen) -> None:
         """A child wants to hear hints, or no longer."""

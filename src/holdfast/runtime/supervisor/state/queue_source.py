@@ -147,15 +147,6 @@ def sources(choices: Sequence[QueueChoice], tasks: Sequence[KnownTask]) -> list[
     ]
 
 
-def in_turn(found: Sequence[QueueSource]) -> Sequence[QueueSource]:
-    """The sources in the order to try them: as given, or drawn by weight."""
-    if not found or found[0].choice.weight is None:
-        return found
-    # Drawing keys u^(1/w) and sorting is a draw without replacement by weight.
-    keys = {s.queue: random.random() ** (1 / (s.choice.weight or 1)) for s in found}
-    return sorted(found, key=lambda s: -keys[s.queue])
-
-
 class SourceList:
     """All sources of a worker, and when to look into them. Shares the ledger's lock."""
 
@@ -243,10 +234,15 @@ class SourceList:
         return True
 
     def in_turn(self) -> Sequence[QueueSource]:
-        """Those worth a look, in the order to try them."""
-        if len(self._awake) == len(self._all):
-            return in_turn(self._all)
-        return in_turn([self._all[place] for place in sorted(self._awake)])
+        """Those worth a look, in the order to try them: as given, or drawn by weight."""
+        found = self._all
+        if len(self._awake) < len(found):
+            found = [found[place] for place in sorted(self._awake)]
+        if not found or found[0].choice.weight is None:
+            return found
+        # Drawing keys u^(1/w) and sorting is a draw without replacement by weight.
+        keys = {s.queue: random.random() ** (1 / (s.choice.weight or 1)) for s in found}
+        return sorted(found, key=lambda s: -keys[s.queue])
 
     def found(self, source: QueueSource, last: Position, now: float) -> None:
         """A claim from this source was satisfied; there may be more behind its last task."""
