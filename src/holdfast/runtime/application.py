@@ -6,7 +6,7 @@ each other, so the app hands over this value. `MODULE:APP` is an app if it can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from datetime import timedelta
 from typing import Any, Protocol
@@ -78,14 +78,11 @@ def manifest(application: Application, name: str, threads: int) -> Manifest:
 
 
 def _plain(settings: Any) -> dict[str, Any]:
-    named: Mapping[str, Any] = {
-        field.name: getattr(settings, field.name)
-        for field in fields(settings)
-        if field.init and not callable(getattr(settings, field.name))
-    }
+    named = {field.name: getattr(settings, field.name) for field in fields(settings) if field.init}
     return {
-        name: _plain_dict(value) if is_dataclass(value) and not isinstance(value, type) else value
+        name: _plain_dict(value) if is_dataclass(value) else value
         for name, value in named.items()
+        if not callable(value)
     }
 
 

@@ -76,19 +76,14 @@ class Dropper:
         if self._walk is None and now < begins_at:
             return min(begins_at - now, _LOOK_OUT)
         try:
-            return self._page(now)
+            if self._walk is None:
+                self._walk = self._pages()
+            for _ in self._walk:
+                return _BETWEEN_PAGES
         except StoreUnavailable as error:
             self._outage.noted(error)
         except Exception:
             log.exception("dropping unknown tasks failed; it is tried again in a minute")
-        self._rest(now)
-        return _LOOK_OUT
-
-    def _page(self, now: float) -> float:
-        if self._walk is None:
-            self._walk = self._pages()
-        for _ in self._walk:
-            return _BETWEEN_PAGES
         self._rest(now)
         return _LOOK_OUT
 

@@ -335,13 +335,12 @@ class Placement:
             # A task that crashed a child, or must not start twice, gets a child to itself: nobody
             # else is charged for its next crash, and it is charged for nobody's.
             alone = alone or task.crash_count > 0
-            children = openings.get(kind)
-            child = None if children is None else children.find(cost, alone)
-            if children is None or child is None:
+            child = openings[kind].find(cost, alone)
+            if child is None:
                 return None
             assignment = self._assign(task, policy, child, cost)
             child.take(assignment, alone and kind == "process")
-            children.given(child)
+            openings[kind].given(child)
             return assignment
 
         return give
