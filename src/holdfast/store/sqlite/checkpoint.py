@@ -65,15 +65,15 @@ class Checkpointer:
 
     def run(self) -> WalCheckpoint:
         """Copy what can be copied now."""
-        with ExitStack() as undo:
-            reader = self._connections.take_reader(self._timeout)
-            undo.callback(self._connections.give_reader, reader)
+        reader = self._connections.take_reader(self._timeout)
+        try:
             vulnerable = self._connections.opener.must_not_checkpoint
-            if not vulnerable:
-                found = _copy(reader)
-                if found.is_complete:
-                    return found
-        return self._run_alone() if vulnerable else self._run_in_turn()
+            found = None if vulnerable else _copy(reader)
+        finally:
+            self._connections.give_reader(reader)
+        if found is None:
+            return self._run_alone()
+        return found if found.is_complete else self._run_in_turn()
 
     def after_a_write(self) -> None:
         """Do what connections of a sound library do by themselves when the WAL has grown long."""

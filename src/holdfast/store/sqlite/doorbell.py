@@ -299,7 +299,7 @@ class DoorbellListener(Listener):
         while True:
             try:
                 payload = self._receiver.recv(_LONGEST_RECEIVED)
-            except (BlockingIOError, OSError):
+            except OSError:
                 break
             count += 1
             if payload != _WAKE:

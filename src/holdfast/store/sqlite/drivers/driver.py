@@ -112,7 +112,10 @@ class Connection(ABC):
 
     def begin_immediate(self) -> None:
         """Begin a transaction that may write; `faults.Busy` if somebody else is writing."""
-        self.execute("BEGIN IMMEDIATE")
+        try:
+            self._cursor.execute("BEGIN IMMEDIATE")
+        except self._error as error:
+            raise self._fault(error) from error
 
     def write_at_once(self, sql: str) -> bool:
         """Run a statement that writes, in the open transaction, without waiting for a lock.
