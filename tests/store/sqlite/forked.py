@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 
 
 def in_child(work: Callable[[], object]) -> str:
-    """Run `work` in a forked child; what it returned or raised, as text."""
+    """Run `work` in a forked child; what it returned or raised, as text; nothing if it hung.
+
+    It may hang in a lock of the C library or of SQLite that a thread of the parent held.
+    """
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(30)
         try:
             said = str(work())
         except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the test
