@@ -101,7 +101,7 @@ class Control:
         self.tasks = TaskControl(access)
         self.queues = QueueControl(access)
         self.workers = WorkerControl(access)
-        self.dead_letters = DeadLetterControl(self.tasks)
+        self.dead_letters = DeadLetterControl(access)
 
     def now(self) -> datetime:
         """The database's clock, by which every time here goes."""
@@ -202,23 +202,22 @@ class DeadLetterControl:
     A verb leaves any other task as it is.
     """
 
-    def __init__(self, tasks: TaskControl) -> None:
-        self._tasks = tasks
-        self._access = tasks._access
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     def list(
         self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
     ) -> TaskPage:
         """One page of the dead letters that fit, the newest first."""
         where["dead"] = True
-        return self._tasks.list(before=before, limit=limit, **where)
+        return _page(self._access.run(_listing(before, limit, where)))
 
     async def alist(
         self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
     ) -> TaskPage:
         """One page of the dead letters that fit, the newest first."""
         where["dead"] = True
-        return await self._tasks.alist(before=before, limit=limit, **where)
+        return _page(await self._access.arun(_listing(before, limit, where)))
 
     def resubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let dead letters run again; False for each that is none, or does not exist."""

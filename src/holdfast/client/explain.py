@@ -62,7 +62,7 @@ class _Scene:
     now: int
     waiter: bytes | None
     """The running task that asks, because it waits for this one."""
-    failed: AttemptRecord | None = None
+    failed: AttemptRecord | None
     """Its last attempt that failed, of a task that has not ended."""
 
     @property
@@ -92,12 +92,11 @@ class _Scene:
 @reads
 def explain(task_id: bytes) -> Steps[Why]:
     """Why a task is where it is."""
-    scene = yield from _look_around(task_id)
-    return _explanation(scene)
+    return _explanation((yield from _look_around(task_id, None)))
 
 
 @reads
-def unattended(task_id: bytes, waiter: bytes | None = None) -> Steps[Why | None]:
+def unattended(task_id: bytes, waiter: bytes | None) -> Steps[Why | None]:
     """The same if waiting may be in vain, otherwise None: there is no worker at all, or the task
     `waiter`, which waits for it, has one of the processes that it would need."""
     scene = yield from _look_around(task_id, waiter)
@@ -107,7 +106,7 @@ def unattended(task_id: bytes, waiter: bytes | None = None) -> Steps[Why | None]
     return None if scene.workers and not stuck else _explanation(scene)
 
 
-def _look_around(task_id: bytes, waiter: bytes | None = None) -> Steps[_Scene]:
+def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
     found = yield from tasks_by_id([task_id])
     if task_id not in found:
         raise TaskNotFound(task_id)
@@ -120,6 +119,9 @@ def _look_around(task_id: bytes, waiter: bytes | None = None) -> Steps[_Scene]:
     if task.status is TaskStatus.PENDING:
         for worker in [worker for worker in alive if _could_run(worker, task)][:MOST_WORKERS]:
             running[worker.worker_id] = yield from _in_processes(worker)
+    failed: AttemptRecord | None = None
+    if task.attempt and not task.status.is_terminal:
+        failed = (yield from last_errors([task_id])).get(task_id)
     return _Scene(
         task,
         next((queue for queue in queues if queue.queue_name == task.queue_name), None),
@@ -127,14 +129,8 @@ def _look_around(task_id: bytes, waiter: bytes | None = None) -> Steps[_Scene]:
         running,
         now,
         waiter,
-        (yield from _last_error(task)),
+        failed,
     )
-
-
-def _last_error(task: TaskRecord) -> Steps[AttemptRecord | None]:
-    if not task.attempt or task.status.is_terminal:
-        return None
-    return (yield from last_errors([task.id])).get(task.id)
 
 
 def _in_processes(worker: WorkerRecord) -> Steps[Sequence[TaskRecord]]:

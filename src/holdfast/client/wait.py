@@ -12,13 +12,14 @@ from __future__ import annotations
 import copy
 import logging
 import time
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Final, Self, TypeAlias
 
 from holdfast.client.access import Access
 from holdfast.client.explain import Why, unattended
+from holdfast.client.waiter import parts
 from holdfast.core.errors import ConfigError, HoldfastError, TaskNotFound, WaitTimeout
 from holdfast.core.identity import current, running
 from holdfast.core.status import TaskStatus
@@ -33,7 +34,6 @@ _TaskNews: TypeAlias = "tuple[bytes, Ending | Exception]"
 REMARK_AFTER: Final = 5.0
 LEND_AFTER: Final = 0.1
 """Seconds that a task waits for others before its worker may use its place."""
-CHUNK: Final = 1_000
 _log = logging.getLogger("holdfast.client")
 
 
@@ -41,7 +41,7 @@ def ended(access: Access, ids: Collection[bytes], timeout: float | None) -> Iter
     """Each task and how it ended, as they end; `WaitTimeout` when that takes too long."""
     patience = _Patience(timeout)
     left = set(ids)
-    for part in _parts(left):
+    for part in parts(sorted(left)):
         for task_id, ending in access.run_own(partial(_look, part)).items():
             left.discard(task_id)
             yield task_id, ending
@@ -72,7 +72,7 @@ async def aended(
 
     patience = _Patience(timeout)
     left = set(ids)
-    for part in _parts(left):
+    for part in parts(sorted(left)):
         for task_id, ending in (await access.arun_own(partial(_look, part))).items():
             left.discard(task_id)
             yield task_id, ending
@@ -216,9 +216,9 @@ def _waiting_task() -> bytes | None:
 
 
 @reads
-def _look(ids: Collection[bytes]) -> Steps[dict[bytes, Ending]]:
+def _look(ids: Sequence[bytes]) -> Steps[dict[bytes, Ending]]:
     """Who has ended already; `TaskNotFound` for an id that does not exist."""
-    found = yield from endings(list(ids))
+    found = yield from endings(ids)
     rest = [task_id for task_id in ids if task_id not in found]
     if rest:
         known = yield from statuses(rest)
@@ -226,12 +226,6 @@ def _look(ids: Collection[bytes]) -> Steps[dict[bytes, Ending]]:
             if task_id not in known:
                 raise TaskNotFound(task_id)
     return found
-
-
-def _parts(ids: Collection[bytes]) -> Iterator[list[bytes]]:
-    ordered = sorted(ids)
-    for start in range(0, len(ordered), CHUNK):
-        yield ordered[start : start + CHUNK]
 
 
 def _ending(news: Ending | Exception) -> Ending:

@@ -15,7 +15,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Final, Self, TypeAlias
 
@@ -24,7 +24,7 @@ from holdfast.store.op import Channel
 from holdfast.store.protocol import Listener, Store
 from holdfast.store.verbs.inspect import Ending, endings, statuses
 
-__all__ = ["Waiter", "Watch"]
+__all__ = ["Waiter", "Watch", "parts"]
 
 POLL: Final = 1.0
 LINGER: Final = 10.0
@@ -175,11 +175,10 @@ class Waiter:
                 if task_id not in known:
                     self._report(task_id, TaskNotFound(task_id))
 
-    def _watched(self, ids: set[bytes] | None) -> Iterator[list[bytes]]:
+    def _watched(self, ids: set[bytes] | None) -> Iterator[Sequence[bytes]]:
         with self._lock:
             wanted = [task_id for task_id in self._watches if ids is None or task_id in ids]
-        for start in range(0, len(wanted), CHUNK):
-            yield wanted[start : start + CHUNK]
+        yield from parts(wanted)
 
     def _report(self, task_id: bytes, news: Ending | Exception) -> None:
         with self._lock:
@@ -197,6 +196,12 @@ class Waiter:
             _log.exception("the waiter's thread ended")
         for task_id in ids:
             self._report(task_id, error)
+
+
+def parts(ids: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """As many at a time as one statement asks for."""
+    for start in range(0, len(ids), CHUNK):
+        yield ids[start : start + CHUNK]
 
 
 def _jittered(seconds: float) -> float:

@@ -128,7 +128,10 @@ class Walk:
                 if type(key) is not str:
                     exact = False
                     self.special = True
-                    _check_key(key)
+                    if not isinstance(key, str):
+                        raise Unsound(
+                            f"has the key {key!r}, and JSON has only string keys: use str(key)"
+                        )
                 if not key.isascii():
                     _check_text(key)
                 check(item, depth - 1)
@@ -194,11 +197,6 @@ def _check_text(text: str) -> None:
             f"has half of a surrogate pair at position {error.start}, which is no text: "
             "decode it properly, or send bytes"
         ) from None
-
-
-def _check_key(key: object) -> None:
-    if not isinstance(key, str):
-        raise Unsound(f"has the key {key!r}, and JSON has only string keys: use str(key)")
 
 
 def _check_zone(moment: datetime) -> None:

@@ -57,11 +57,12 @@ def code_of(error: BaseException) -> ErrorCode:
 
 def describe(error: BaseException, code: ErrorCode | None = None) -> TaskError:
     """What can be kept of an exception: its type, message, traceback and causes, as text."""
+    kind = type(error)
     chain = list(islice(_chain(error), CAUSES_LIMIT + 1))
     return TaskError.ours(
         code or code_of(error),
         _message(error),
-        exception=_kind(error),
+        exception=f"{kind.__module__}.{kind.__qualname__}",
         traceback=_traceback(error, chain[-1]),
         causes=tuple(summary(cause) for cause in chain[1:]),
     )
@@ -86,11 +87,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             link = link.__cause__
         else:
             link = None if link.__suppress_context__ else link.__context__
-
-
-def _kind(error: BaseException) -> str:
-    kind = type(error)
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _message(error: BaseException) -> str:

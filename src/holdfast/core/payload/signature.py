@@ -325,13 +325,9 @@ def _example(place: str, change: ValueChange) -> str:
     if change.path:
         return ""
     gap = " " if place == "->" else ": "
-    return f", such as `{place}{gap}{_type_name(change.sent)}`"
-
-
-def _type_name(value: Any) -> str:
-    kind = type(value)
     # `Path("a")` is a PosixPath, and nobody writes that.
-    return "Path" if isinstance(value, PurePath) else kind.__name__
+    name = "Path" if isinstance(change.sent, PurePath) else type(change.sent).__name__
+    return f", such as `{place}{gap}{name}`"
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
