@@ -94,7 +94,7 @@ def resubmission(
     session: CommandSession, *, keep_retries: bool, fresh: bool, delay: times.Given | None
 ) -> Apply:
     """Let ended tasks run again."""
-    at = None if delay is None else times.after(delay, session.now())
+    at = None if delay is None else times.after(delay, session.control.now())
     again = partial(
         session.control.tasks.resubmit, keep_retries=keep_retries, fresh=fresh, run_at=at
     )

@@ -206,13 +206,13 @@ def show_page(
     tried = [info.id for info in page.tasks if info.attempt and not info.status.is_terminal]
     failed = session.control.tasks.last_errors(*tried) if tried else {}
     place = session.place.described
-    show_tasks(session.screen, page, session.now(), place=place, failed=failed, dead=dead)
+    show_tasks(session.screen, page, session.control.now(), place=place, failed=failed, dead=dead)
     if not page.tasks and page.next is None and where.name is not None:
         _suggest_name(session, where.name)
 
 
 def _page(session: CommandSession, where: TaskFilters, limit: int, after: UUID | None) -> TaskPage:
-    wanted = where.filter(session.now())
+    wanted = where.filter(session.control.now())
     found: list[TaskInfo] = []
     unreadable: dict[str, UnreadableRow] = {}
     empty_pages, rest = 0, after
@@ -250,7 +250,7 @@ def near_names(name: str, known: Collection[str]) -> list[str]:
 def _search(session: CommandSession, where: TaskFilters) -> tuple[list[UUID], Counter[TaskStatus]]:
     found: list[UUID] = []
     counts: Counter[TaskStatus] = Counter()
-    wanted = where.filter(session.now())
+    wanted = where.filter(session.control.now())
     start: UUID | None = None
     while True:
         page = session.control.tasks.list(before=start, limit=MAX_PAGE, **wanted)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import IO, Any, Final
@@ -74,10 +73,6 @@ class CommandSession:
         self.access = access
         self.screen = screen
         self.control = Control(access)
-
-    def now(self) -> datetime:
-        """The database's clock."""
-        return self.control.now()
 
     def task_id(self, typed: str) -> UUID:
         """The task that an operator names: by its id, its short id, or some digits of it."""

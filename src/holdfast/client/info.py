@@ -148,6 +148,7 @@ class TaskInfo:
         """The public view of a record."""
         ended = record.status.is_terminal
         completed = record.status is TaskStatus.COMPLETED
+        held = record.unique_key
         return cls(
             id=UUID(bytes=record.id),
             name=record.task_name,
@@ -192,7 +193,7 @@ class TaskInfo:
             stage=record.stage,
             meta=from_json(record.stage_meta) if record.stage_meta else None,
             output=record.output,
-            unique_key=_unique_key(record),
+            unique_key=None if held is None else key_of(record.task_name, held),
             concurrency_key=record.concurrency_key,
             workflow_id=_uuid(record.workflow_id),
             parent_id=_uuid(record.parent_id),
@@ -283,11 +284,6 @@ def _moment(us: int | None) -> datetime | None:
 
 def _uuid(raw: bytes | None) -> UUID | None:
     return None if raw is None else UUID(bytes=raw)
-
-
-def _unique_key(record: TaskRecord) -> str | None:
-    held = record.unique_key
-    return None if held is None else key_of(record.task_name, held)
 
 
 def _heartbeat(record: TaskRecord) -> Heartbeat | None:

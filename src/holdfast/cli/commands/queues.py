@@ -41,7 +41,7 @@ def list_(session: CommandSession) -> None:
         queues = [json_document.as_dict(queue) for queue in found]
         session.screen.document({"queues": queues, **unreadable_document(listing.unreadable)})
         return
-    now = session.now()
+    now = session.control.now()
     rows = [
         (
             queue.name,

@@ -66,7 +66,7 @@ def show(session: CommandSession, task: str, full: bool) -> None:
     made = session.control.tasks.attempts(found)
     edges = session.control.tasks.dependencies(found)
     why = session.control.tasks.why(found)
-    show_task(session.screen, TaskReport(info, made, edges, why, session.now()), full=full)
+    show_task(session.screen, TaskReport(info, made, edges, why, session.control.now()), full=full)
 
 
 @tasks.command()
@@ -143,7 +143,9 @@ def _call_options(
     given = {
         **same,
         "run_at" if isinstance(delay, datetime) else "delay": delay,
-        "good_until": None if good_until is None else times.after(good_until, session.now()),
+        "good_until": None
+        if good_until is None
+        else times.after(good_until, session.control.now()),
         "unique": None if unique_key is None else Unique(unique_key),
         "id": id_,
     }

@@ -50,7 +50,7 @@ def list_(session: CommandSession, everything: bool) -> None:
         workers = [_document(worker) for worker in found]
         session.screen.document({"workers": workers, **unreadable_document(found.unreadable)})
         return
-    now = session.now()
+    now = session.control.now()
     show_rows(session.screen, _COLUMNS, [_row(worker, now) for worker in found], found.unreadable)
     if not found:
         session.screen.remark(f"no worker is running on this database ({session.place.described})")

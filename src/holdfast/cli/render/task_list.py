@@ -35,26 +35,19 @@ STYLES: Final = {
     TaskStatus.DROPPED: "red",
 }
 
-_COLUMNS: Final = (
-    TextColumn("id", whole=True),
-    TextColumn("status", whole=True),
-    TextColumn("name", most=24),
-    TextColumn("queue", room=100),
-    TextColumn("attempt", right=True, room=140),
-    TextColumn("submitted", whole=True, room=60),
-    TextColumn("ended", whole=True, room=140),
-    TextColumn("detail", cut=True),
-)
-_DEAD: Final = (
-    TextColumn("id", whole=True),
-    TextColumn("status", whole=True, room=100),
-    TextColumn("name", most=24),
-    TextColumn("queue", room=100),
-    TextColumn("attempt", right=True, room=140),
-    TextColumn("submitted", whole=True, room=140),
-    TextColumn("ended", whole=True, room=60),
-    TextColumn("reason", cut=True),
-)
+
+def _columns(dead: bool) -> Columns:
+    """Of dead letters it is of more interest when they ended than when they were sent."""
+    return (
+        TextColumn("id", whole=True),
+        TextColumn("status", whole=True, room=100 if dead else 0),
+        TextColumn("name", most=24),
+        TextColumn("queue", room=100),
+        TextColumn("attempt", right=True, room=140),
+        TextColumn("submitted", whole=True, room=140 if dead else 60),
+        TextColumn("ended", whole=True, room=60 if dead else 140),
+        TextColumn("reason" if dead else "detail", cut=True),
+    )
 
 
 def show_tasks(
@@ -82,7 +75,7 @@ def show_tasks(
         )
         return
     rows = [_row(info, failed.get(info.id), now) for info in tasks]
-    show_rows(screen, _DEAD if dead else _COLUMNS, rows, page.unreadable)
+    show_rows(screen, _columns(dead), rows, page.unreadable)
     if rest is not None:
         screen.remark(f"there may be more: --after {rest}")
     elif not tasks and not page.unreadable:
