@@ -1,4 +1,4 @@
-"""What an operator does, from Python: the verbs of the command line and the web page.
+"""What an operator does, from Python: the verbs of the command line.
 
 Owns nothing but their arguments. Lists are pages, newest first; the page says where the next
 one begins. Verbs take any number of ids and answer for each; a task that a verb does not

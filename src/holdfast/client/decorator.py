@@ -1,7 +1,7 @@
 """The decorator `@app.task`: bare, with a name, with options.
 
 Owns its types, and nothing else: what a task's handle gives is read off the function's
-return annotation here for type checkers, and in `core.signature` at run time.
+return annotation here for type checkers, and in `core.payload.signature` at run time.
 
     def f() -> int                          TaskHandle[int]
     def f() -> TaskResult[int, TaskError]   TaskHandle[int]

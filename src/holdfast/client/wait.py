@@ -157,9 +157,9 @@ class Deadline:
 
 
 class _Loan:
-    """The place of the task that waits: after a moment its worker may lend it to another one.
+    """Lets the worker run an extra child while the task that this code belongs to waits.
 
-    Not at once, because most waits are short, and a child takes a while to make.
+    Not at once, because most waits are short, and a child takes a while to start.
     """
 
     def __init__(self) -> None:
@@ -173,7 +173,7 @@ class _Loan:
         return None if self._due is None else self._due.left
 
     def begins(self) -> bool:
-        """Lend the place, if it is time to."""
+        """Tell the worker that this task waits, if it is time to."""
         if self._task is None or self._due is None or not self._due.has_passed:
             return False
         self._due = None

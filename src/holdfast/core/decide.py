@@ -1,4 +1,4 @@
-"""From what happened to what shall be written: the only place that decides.
+"""From what happened to what will be written: the only place that decides.
 
 `decide` is pure: the task's counters, what became of its code, and its policy give one
 `Change`. Two things are left to the statement that writes it, because only the row knows
@@ -57,7 +57,7 @@ class Counters(Protocol):
 
 
 class Change(NamedTuple):
-    """What shall be written, complete.
+    """What will be written, complete.
 
     `result` is the value's JSON after a success, otherwise the error's: a change that leads
     to another run carries it too, because the row may turn it into an ending.
@@ -100,7 +100,7 @@ class Change(NamedTuple):
 
 
 def decide(task: Counters, outcome: Outcome, policy: Policy, random: Callable[[], float]) -> Change:
-    """What shall be written about a task whose code came to this outcome.
+    """What will be written about a task whose code came to this outcome.
 
     `Returned` alone means COMPLETE, and always does, whatever the task and its policy: whoever
     writes thousands of them a second need not ask (`test_decide` keeps it so).

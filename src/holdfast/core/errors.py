@@ -18,7 +18,7 @@
     │   ├── TaskStalled
     │   └── TaskDropped
     └── StoreError              the database refused or could not answer
-        ├── UnreadableRow       a row in it is none of ours
+        ├── UnreadableRow       a row was damaged or not written by Holdfast
         ├── StoreUnavailable    try again; the only retryable error
         └── SchemaMismatch      the database belongs to other code
 

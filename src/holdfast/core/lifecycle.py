@@ -2,8 +2,8 @@
 
 Owns every legal transition: which verb leads from which status to which, who may do it,
 under what guard, and what it writes. The SQL of the store is checked against this table,
-documentation and dashboard are drawn from it. It decides nothing about a single task
-(that is `outcome`) and touches no database.
+and the documentation is drawn from it. It decides nothing about a single task (that is
+`core.decide`) and touches no database.
 
 Rules that hold for every verb:
 

@@ -2,7 +2,7 @@
 
 Owns the kinds of outcome that a worker can observe, and `ended_because`, the one table from the
 reason for which a worker ends code to the outcome. They are plain values: a child or its
-supervisor makes one, and `decide` turns it into what shall be written.
+supervisor makes one, and `decide` turns it into what will be written.
 
 A child sends its outcomes (`Reported`) as they are; numbers that a child may name are checked
 where they are decoded, because the store would refuse larger ones, and with them a whole batch.

@@ -42,7 +42,7 @@ def launch(
     """Everything a worker needs, ready to `run`; raises if app or store are not usable.
 
     `given`: settings of the worker, by flag or keyword; None is not given. `path`: where this
-    process finds its modules, if the app shall be found there too. `owns_process`: this process is
+    process finds its modules, if the app should be found there too. `owns_process`: this process is
     there for the worker alone, so that all its children are the worker's.
     """
     process_role.refuse_worker()

@@ -1,14 +1,14 @@
 """The kernel's own means against orphans.
 
-Owns the wish to be killed: a template when its parent dies, a child when the supervisor does,
-whoever its parent is (a child outlives its template). Both work while the process holds the GIL in
-C, and cost nothing; where the kernel has no such thing, the end of the socket to the supervisor is
-what remains.
+Asks the kernel to kill this process: a template when its parent dies, a child when the supervisor
+dies, whichever process is its parent (a child outlives its template). Both work while the process
+holds the GIL in C, and cost nothing; where the kernel cannot do it, the process ends when its
+socket to the supervisor does.
 
 Orphans of others may become ours: when a process dies, its children become those of process 1, or
 of the nearest subreaper. In a container without an init that is the worker, and what a task has
 started and left would stay as a zombie until the container ends: `reap` takes what is not known to
-us. Those that are known are left to whoever wants to know how they ended.
+us. Those that are known are left to the code that reads how they ended.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     SIGUSR1                            say what the worker is doing
 
 Owns the handlers, which only set flags. A signal that whoever started us has told to be ignored
-stays so (`nohup`, a shell's background jobs), but for the two that always stop.
+stays so (`nohup`, a shell's background jobs), except for the two that always stop.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 Owns the hooks of `os.register_at_fork`, for both engines.
 
-A SQLite connection must not cross a fork: the child would believe in locks that only the
+A SQLite connection must not cross a fork: the child would assume locks that only the
 parent holds. So before a fork every `Member` closes what it can, and afterwards both sides
 start afresh; a send in the child of gunicorn's preloaded master simply works.
 
 A connection to PostgreSQL may stay open in the parent, but the child shares its socket: one
 byte of the child in there breaks the parent's session. So in the child every `Inheritor`
-gives up what it inherited without saying a word on it.
+gives up what it inherited without sending anything on it.
 
 A fork that bypasses Python's hooks (made by a C library) cannot be prepared; `settle`
 notices it afterwards, and handles of SQLite that were open then are lost to the child.

@@ -9,7 +9,7 @@ one is. Whoever finds the group free leads: it commits its own item at once, so 
 delayed by nothing, and there is no timer. What arrives meanwhile gathers, and is one transaction
 as soon as the commit ends.
 
-A leader whose own item is settled owes nobody anything: it wakes the next waiting thread to lead,
+A leader whose own item is settled stops leading: it wakes the next waiting thread to lead,
 or hands the group to the executor when no thread waits, or so many that each would lead only to
 wake the next. If it is interrupted, what it carried goes back to the front; so committing an item
 twice must be safe, as it is for a submission, which is recognised by its id.

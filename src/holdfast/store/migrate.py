@@ -110,7 +110,7 @@ def refuse_newer(status: SchemaStatus) -> None:
 
 
 def wants_upgrade(status: SchemaStatus, settings: StoreSettings) -> bool:
-    """Whether opening the store shall run the pending migrations."""
+    """Whether opening the store should run the pending migrations."""
     if not status.pending:
         return False
     if status.version is None:

@@ -266,7 +266,7 @@ def alone(verb: Callable[P, Steps[T]]) -> Callable[P, Op[T]]:
 
 
 def repeat(run: Callable[[Op[T]], T], make: Callable[[], Op[T]], tries: int) -> T:
-    """Run an operation, made anew after a deadlock or serialisation conflict."""
+    """Run an operation, created again after a deadlock or serialisation conflict."""
     for failed in range(1, tries):
         try:
             return run(make())

@@ -56,7 +56,7 @@ class Store(Protocol):
         ...
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
-        """Run an operation, made anew after a deadlock or serialisation conflict."""
+        """Run an operation, created again after a deadlock or serialisation conflict."""
         ...
 
     def hint(self, channel: Channel, queues: Sequence[str] = ()) -> None:

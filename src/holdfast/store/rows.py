@@ -59,7 +59,7 @@ def optional_uuid(value: bytes | str | None) -> bytes | None:
 
 
 def uuids(found: Rows, place: int = 0) -> Iterator[bytes]:
-    """The ids of rows; those that are none are passed over."""
+    """The ids of rows; malformed ones are passed over."""
     for row in found:
         try:
             yield uuid(row[place])
@@ -70,7 +70,7 @@ def uuids(found: Rows, place: int = 0) -> Iterator[bytes]:
 def last_id(found: Rows, place: int, page: int) -> bytes | None:
     """Where a walk over ids goes on after this page; None after the last one.
 
-    An id that is none stands at no place: the walk goes on behind the last that is one.
+    A malformed id has no position: the walk continues after the last valid one.
     """
     ids = list(uuids(found, place)) if len(found) == page else []
     return ids[-1] if ids else None

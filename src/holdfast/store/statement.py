@@ -2,7 +2,7 @@
 
 Owns the mapping from a statement's name to its text. `name.sql` serves both
 engines; where the dialects differ there are `name.postgres.sql` and
-`name.sqlite.sql`, side by side. The text in the file is the text that runs, but for its
+`name.sqlite.sql`, side by side. The text in the file is the text that runs, except for its
 comments and for what this notation stands for:
 
     :name           a parameter; the engines see its number (`number`)
@@ -65,7 +65,7 @@ class Numbered(NamedTuple):
 def number(source: str, sign: Literal["$", "?"], first: Iterable[str] = ()) -> Numbered:
     """Number the parameters of a text, so that every library can bind a plain list.
 
-    They are numbered in the order of their first use, but for those named in `first`.
+    They are numbered in the order of their first use, except for those named in `first`.
     """
     numbers = {name: place for place, name in enumerate(first, 1)}
 

@@ -2,7 +2,7 @@
 
 Owns its form: field names are those of the Python objects (`TaskInfo`, `Attempt`, …),
 moments are ISO 8601 in UTC, durations are seconds, ids are text. Fields may be added in later
-versions; none changes its meaning. Only ASCII leaves, so a terminal obeys nothing in it.
+versions; none changes its meaning. The output is ASCII, so it holds no terminal escapes.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Screen:
             click.echo(f"{one_line(text)}:")
 
     def text(self, text: str, indent: str = "") -> None:
-        """Text of several lines, as it is but for what a terminal would obey."""
+        """Text of several lines, as it is except for what a terminal would obey."""
         click.echo("\n".join(indent + line for line in visible(text).rstrip("\n").split("\n")))
 
     def line(self, text: str) -> None:

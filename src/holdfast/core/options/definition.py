@@ -42,7 +42,7 @@ class TaskOptions(TypedDict, total=False):
     retry: Retry | int | None
     """Run it again after a failure: a number of times, or a `Retry`. None: never."""
     timeout: Span | None
-    """How long one attempt may run; then its code is ended. None: for ever."""
+    """How long one attempt may run; then its code is ended. None: indefinitely."""
     max_heartbeat_interval: Span | None
     """End it as STALLED if it does not call `current_task().heartbeat()` this often."""
     on_shutdown: OnShutdown

@@ -1,4 +1,4 @@
-"""What shall happen to a task, in the form that travels with it.
+"""What should happen to a task, in the form that travels with it.
 
 Owns `Policy` and its JSON, the `task_options` of a row. It holds everything a worker needs
 to decide about a task whose code it does not have, so that any worker can recover any task.
@@ -22,7 +22,7 @@ OnShutdown: TypeAlias = Literal["resubmit", "stop", "continue"]
 
 DEFAULT_TIMEOUT: Final = 3600.0
 """Seconds. There is always a timeout unless None is asked for: without one, a hung child
-would keep its lease for ever."""
+would keep its lease forever."""
 
 
 @dataclass(frozen=True, slots=True)

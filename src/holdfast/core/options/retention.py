@@ -16,7 +16,7 @@ __all__ = ["Retention"]
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long each kind of record is kept after it ended; None keeps it for ever.
+    """How long each kind of record is kept after it ended; None keeps it forever.
 
     Durations are seconds, timedeltas, or text such as "30d" or "12h". `dead` is for tasks
     in the dead letters, which are otherwise kept until someone looks at them; `logs` is for
@@ -38,6 +38,6 @@ class Retention:
                 object.__setattr__(self, field.name, timedelta(microseconds=us))
 
     def keep_us(self, kind: str) -> int | None:
-        """Microseconds that records of this kind are kept, or None for ever."""
+        """Microseconds that records of this kind are kept, or None for forever."""
         value: Span | None = getattr(self, kind)
         return None if value is None else span_us(value, option=kind)

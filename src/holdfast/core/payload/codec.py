@@ -11,7 +11,8 @@ bytes (base64), tuples, sets, dataclasses, NamedTuples, TypedDicts, msgspec Stru
 and pydantic models. They come back as their type where the annotation says so; where it says
 nothing they are refused (`round_trip`). Nothing is pickled, and no class name travels.
 
-msgspec stays behind this module, `check` and `adapter`.
+User values are encoded and decoded with msgspec in `core.payload` only (here, in `check` and in
+`adapter`); `msgspec.Struct` may be used anywhere.
 """
 
 from __future__ import annotations

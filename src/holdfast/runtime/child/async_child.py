@@ -150,7 +150,7 @@ class AsyncChild(Child):
         self._ended_lanes.add(run.lane)
         self._free.append(run.lane)
         if not self._running:
-            # Nobody is in the middle of something; before that it would be a neighbour's, too.
+            # Only when no task runs: this state is shared by all of them.
             self._state.restore()
             self._state.tidy()
         self._fill()

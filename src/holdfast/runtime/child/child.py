@@ -22,7 +22,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic_ns
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, assert_never
 
 from holdfast.core.hooks import WorkerEvent
 from holdfast.core.outcome import SnoozeAsked, Why
@@ -117,7 +117,7 @@ class SupervisorLink:
             cut_off()
 
     def listen(self, heard: Callable[[Any], None]) -> None:
-        """Pass on what the supervisor says, from a thread of its own, for ever."""
+        """Pass on what the supervisor says, from a thread of its own, until the process ends."""
         threading.Thread(
             target=self._listen, args=(heard,), name="holdfast-link", daemon=True
         ).start()
@@ -152,7 +152,7 @@ def cut_off() -> NoReturn:
 
 
 class Birth(NamedTuple):
-    """What a child is made of."""
+    """What the template gives a new child when it forks it."""
 
     fork: Fork
     descriptors: Sequence[int]
@@ -217,7 +217,7 @@ class Child:
         """What runs is to be finished; then `run` returns."""
         raise NotImplementedError
 
-    def hear(self, message: Any) -> None:
+    def hear(self, message: ToChild) -> None:
         """The supervisor has said something."""
         match message:
             case Run(jobs):
@@ -244,6 +244,8 @@ class Child:
             case Leave():
                 self.withdraw(list(self.pending))
                 self.leave()
+            case _:
+                assert_never(message)
 
     def withdraw(self, slots: list[int]) -> None:
         """Give back those of these tasks that have not begun."""

@@ -12,7 +12,7 @@ worker, and what to do about it, the supervisor decides. So there is a handler t
 SIG_IGN would be inherited by what user code executes.
 
 These processes end by `os._exit`. Before that the functions run that were registered with `atexit`,
-so that libraries can send what they still have (spans, log records, metrics); but not for ever.
+so that libraries can send what they still have (spans, log records, metrics); but not indefinitely.
 """
 
 from __future__ import annotations

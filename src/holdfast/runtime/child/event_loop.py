@@ -208,7 +208,7 @@ def run(loop: asyncio.AbstractEventLoop, steps: Steps, is_over: Callable[[], boo
 
 
 class LoopWatch:
-    """Notes that the loop comes round, and who keeps it if it does not."""
+    """Notes in the shared page when the loop last came round, and whose code blocks it."""
 
     def __init__(
         self,

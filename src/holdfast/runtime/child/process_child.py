@@ -5,11 +5,11 @@ wait, and sent when none does, when `MOST_DELAY_NS` have passed, or before a tas
 long: a finished task does not wait for one that runs.
 
 SIGTERM means the task that the shared page names, if it is the one that runs; then `EndRun`
-is raised in its code, so that its `finally` blocks run, and this process makes room.
+is raised in its code, so that its `finally` blocks run, and this process exits after it.
 
 And owns the reading of what a run cost (`Meter`), from the kernel's counters. Reading them takes
 longer than a short task, so a run under `SHORT_NS` is charged its own wall time, and its peak is
-the one last seen. The kernel keeps the highest memory use of a process for ever; it is told to
+the one last seen. The kernel keeps the highest memory use of a process forever; it is told to
 forget it after a run that needed much, so that the next one is not charged for it. Where that
 cannot be told, a peak is known only when it is a new one.
 """
@@ -52,7 +52,7 @@ task_run.hide(__file__)
 
 
 class ProcessChild(Child):
-    """The main thread runs `run`."""
+    """Runs one task at a time in its main thread (`run`), and reports their outcomes in batches."""
 
     def __init__(self, birth: Birth) -> None:
         super().__init__(birth)
@@ -131,7 +131,7 @@ class ProcessChild(Child):
         self._run_code(run)
         run_ns = monotonic_ns() - begun_ns
         if self.link.in_fork:
-            # The task is not its own.
+            # This process was forked by the task's code; the task belongs to its parent.
             self.exit_fork()
         if not self._state.restore():
             self._is_spoiled = True

@@ -6,7 +6,7 @@ is committed when the generator has ended. So `send`, `get` and control work ins
 as they do outside, and no child holds a connection.
 
 Failure: an operation that raises here is undone there. A supervisor that is gone takes this
-process with it, so nobody waits for ever.
+process with it, so no caller waits forever.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class RemoteStore:
                 self._send(question(end=True, undo=True))
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
-        """Run an operation, made anew after a deadlock or serialisation conflict.
+        """Run an operation, created again after a deadlock or serialisation conflict.
 
         The supervisor does not wait for a row that somebody's transaction holds: it says so,
         and the wait, for as long as the app's `lock_timeout`, is here.

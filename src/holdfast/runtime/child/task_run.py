@@ -189,7 +189,7 @@ class TaskRun:
                     self.outcome = Failed(told, listed)
         except EndRun:
             raise
-        except BaseException:  # noqa: BLE001 - out of memory, or an exception that resists
+        except BaseException:  # noqa: BLE001 - out of memory, or it cannot be described
             self.exception = None
             self.outcome = Failed(
                 TaskError.ours(

@@ -266,7 +266,7 @@ class Template:
     def _await_children(self, deadline: float) -> None:
         """Wait for children that were killed: whoever waits for us must find nothing left.
 
-        Not for ever: the kernel does not end a process that is stuck in a call of its own.
+        Not indefinitely: the kernel does not end a process that is stuck in a call of its own.
         """
         poll = _poll()
         poll.register(self._wake_reading, select.POLLIN)

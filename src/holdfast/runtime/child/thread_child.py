@@ -128,7 +128,7 @@ class _Lane:
         run = LaneRun(child, plan, job, self._number)
         self._run_code(run)
         if child.link.in_fork:
-            # The task is not its own.
+            # This process was forked by the task's code; the task belongs to its parent.
             child.exit_fork()
         child.link.send(Done([run.settle()]))
         child.page.end(self._number)
@@ -161,7 +161,7 @@ class _Lane:
             return True
 
     def _shut(self) -> None:
-        """From here on nothing is thrown at this thread; what is on its way is caught."""
+        """No `EndRun` is raised in this thread any more; a pending one is swallowed."""
         try:
             with self._lock:
                 self.slot = 0

@@ -4,11 +4,11 @@ A duty has `tick()`, which does what is due and returns the seconds until it wan
 called again; tests call it directly. A `Loop` is the thread that does so, and is named after its
 duty. A `DutyTable` says of each when its thread starts, and when it stops.
 
-A tick that raises has met something that nobody thought of, for example in a row that was written
-by hand. It is logged, and the duty goes on after a pause that grows: one row must not end a worker,
-and with it every worker that is started in its place. Only a duty that fails for a whole minute, or
-with something that no retry cures, ends the worker, whose leases then do their work: nothing is
-worse than a worker that lives with a dead thread.
+A tick that raises has met something unforeseen, for example in a row that was written by hand. It
+is logged, and the duty goes on after a pause that grows: one row must not end a worker, and with it
+every worker that is started in its place. Only a duty that fails for a whole minute, or with
+something that no retry cures, ends the worker. Then its leases expire and others take over; a
+worker that goes on without one of its threads would be worse.
 """
 
 from __future__ import annotations

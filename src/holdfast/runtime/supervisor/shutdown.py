@@ -79,7 +79,7 @@ class Shutdown:
     def let_leave(self, patience: float) -> None:
         """Have idle children end as Python processes do, with their exit functions.
 
-        Not for ever, and not if somebody is in a hurry: what is left is killed.
+        Not indefinitely, and not if a second signal asks for haste: what is left is killed.
         """
         deadline, hurried = monotonic() + patience, self._signals
         self._pool.leave()

@@ -58,7 +58,7 @@ log = logging.getLogger("holdfast.worker")
 
 _STEP = 0.05
 _REST = 1.0
-"""Seconds after which the main thread looks around although nothing stirs."""
+"""Seconds between checks when nothing wakes the main thread."""
 _PROMPT = 1.0
 """Seconds that everything else waits for a first child."""
 _STOP_PATIENCE = 5.0
@@ -375,7 +375,7 @@ def _queues(options: WorkerOptions, tasks: Sequence[KnownTask]) -> Sequence[Queu
 
 
 def pool_size(options: WorkerOptions, tasks: Sequence[KnownTask]) -> dict[Kind, tuple[int, int]]:
-    """For each kind of child: how many there shall be, and how many tasks each runs at a time."""
+    """For each kind of child: how many there should be, and how many tasks each runs at a time."""
     kinds = {task.kind for task in tasks}
     sizes: dict[Kind, tuple[int, int]] = {
         "process": (options.concurrency, 1),

@@ -7,7 +7,8 @@ is one task handed to one child, a *ticket* one question and its answer.
     supervisor → template   Fork
     template → supervisor   Manifest, Broken, Forked, Died
     supervisor → child      Run, Withdraw, Cancel, Stack, Tell, Reply, Rang, Leave
-    child → supervisor      Hello, Done, Withdrawn, Said, Note, Stacked, Told, Ask, Listen, Waits
+    child → supervisor      Hello, Done, Withdrawn, Said, Note, Stacked, Where, Told, Ask, Listen,
+                            Waits
 
 A process child's output comes through a pipe instead, cut into pieces by markers; the rest
 of the pipe until the next marker belongs to the slot that the marker names. What a child has

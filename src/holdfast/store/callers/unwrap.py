@@ -4,9 +4,9 @@ Owns the knowledge of SQLAlchemy's, Django's and aiosqlite's wrappers. Nothing i
 it: an object tells what it is by the module and name of its class. Wrappers are asked again
 before every use, because a session that has committed continues on another connection.
 
-Where a wrapper keeps books about transactions (SQLAlchemy), it is made to begin one before a
-statement of ours, as it does before every statement of its own: otherwise it would believe that
-there is nothing to commit. Looking at a wrapper (`peek`) begins nothing.
+Where a wrapper tracks transactions (SQLAlchemy), it is made to begin one before a statement of
+ours, as it does before every statement of its own: otherwise it would assume that there is nothing
+to commit. Looking at a wrapper (`peek`) begins nothing.
 """
 
 from __future__ import annotations

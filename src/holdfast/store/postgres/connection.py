@@ -97,10 +97,10 @@ _abandoned: list[psycopg.Connection[Any]] = []
 
 
 def abandon(connection: OwnConnection) -> None:
-    """Give up a connection inherited from the parent without saying a word on it.
+    """Give up a connection inherited from the parent without sending anything on it.
 
-    Its bare descriptor is closed, or the server would believe a dead parent alive for as long
-    as the child lives.
+    Its bare descriptor is closed, or the server would keep the dead parent's session open for
+    as long as the child lives.
     """
     _abandoned.append(connection)
     try:
@@ -241,7 +241,7 @@ def _assignments(settings: StoreSettings, *, pooled: bool) -> bytes:
     values = {
         "statement_timeout": limit,
         "lock_timeout": str(ceil(settings.lock_timeout * 1000)),
-        # A process that was stopped inside a transaction must not hold its locks for ever.
+        # A process that was stopped inside a transaction must not hold its locks forever.
         "idle_in_transaction_session_timeout": limit,
         **_PLAN,
     }

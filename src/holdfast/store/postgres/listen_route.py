@@ -3,9 +3,9 @@
 Owns the opening of connections that LISTEN: over `listen_url` if there is one, otherwise to where
 all others go. A transaction pooler accepts LISTEN and lets no notification through, and a
 `listen_url` may lead to another database; neither gives an error. So wherever there is doubt, a
-word is sent by an ordinary connection, and the route is used only if the word arrives.
+test notification is sent by an ordinary connection, and the route is used only if it arrives.
 
-Where nothing arrives nobody waits for it: listeners sleep, whoever uses them polls, the log says
+Where it does not, nothing waits for notifications: listeners sleep, their users poll, the log says
 so once and what to do about it, and the route is tried again now and then.
 """
 

@@ -221,7 +221,7 @@ def _usable(connection: OwnConnection) -> bool:
     """Whether an idle connection still stands, without asking the server.
 
     A server that goes away says so, or at least closes the socket; nothing else arrives on
-    a connection that nobody uses, but for a reload of the server's settings. Noticing it
+    a connection that is not in use, except for a reload of the server's settings. Noticing it
     here, before anything is sent, keeps a restart between two operations from looking like
     a commit whose outcome is not known.
     """

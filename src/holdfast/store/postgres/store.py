@@ -53,7 +53,7 @@ _URGENT = frozenset({"renew"})
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """What `holdfast db status` and `doctor` tell about the server."""
+    """What `holdfast db status` tells about the server."""
 
     version: str
     encoding: str
@@ -94,7 +94,7 @@ class PostgresStore:
             return self._transaction(connection, op.mode, op.waits).run(op)
 
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
-        """Run an operation, made anew after a deadlock or serialisation conflict."""
+        """Run an operation, created again after a deadlock or serialisation conflict."""
         return repeat(self.run, make, tries)
 
     def hint(self, channel: Channel, queues: Sequence[str] = ()) -> None:
@@ -175,7 +175,7 @@ class PostgresStore:
 
 
 _AT_ONCE = b"; SET LOCAL lock_timeout = 1"
-"""Milliseconds, the least that is not for ever."""
+"""Milliseconds, the shortest timeout there is (0 means none)."""
 
 
 class Transaction:

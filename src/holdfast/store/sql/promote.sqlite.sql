@@ -1,6 +1,6 @@
 -- promote: SCHEDULED → PENDING when its time has come. Position in the queue is kept.
 -- A row of another status is met as well, and loses a time that it cannot have: such rows would
--- fill the batch for ever. A careful one passes over rows that break the constraints of the table.
+-- fill the batch forever. A careful one passes over rows that break the constraints of the table.
 -- Differs from PostgreSQL: the writer is alone, nothing is skipped.
 UPDATE holdfast_tasks
 SET status = iif(status = 'SCHEDULED', 'PENDING', status),

@@ -1,4 +1,4 @@
--- Every column of these tasks (but for arguments that no claim would hand out either), and what
+-- Every column of these tasks (except for arguments that no claim would hand out either), and what
 -- they said about themselves.
 -- Differs from PostgreSQL in how a batch is bound, and in what an operator may name a row by: its
 -- integer key, or the text in place of an id, whatever it is.

@@ -3,7 +3,7 @@
 Which module keeps what:
 
     store           an operation is one transaction; its caller never sees "database is locked"
-    turns           of all threads of all processes one writes at a time, and nobody waits for ever
+    turns           of all threads of all processes one writes at a time, and none waits forever
     connections     a connection is used by one thread; none is open across a fork or a handover
     opener          every open connection has the same settings, and is counted in a use of its file
     drivers         no exception of a library escapes; both behave alike

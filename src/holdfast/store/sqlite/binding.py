@@ -180,7 +180,7 @@ def _call(prepared: Prepared, params: Mapping[str, Any]) -> Execution:
 
 
 def bind(prepared: Prepared, params: Mapping[str, Any]) -> list[Any]:
-    """The values of one execution, but for the time if it is not given."""
+    """The values of one execution, except for the time if it is not given."""
     try:
         return [
             None if name == NOW and name not in params else value(params[name])

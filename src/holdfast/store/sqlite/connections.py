@@ -96,7 +96,7 @@ class Connections:
         """In a forked child, find out whether SQLite works here, before anybody waits for us.
 
         A thread of the parent may have been inside SQLite and have held a lock of it: whoever
-        wants that one here waits for ever, and would do so with the turn to write.
+        wants that one here waits forever, and would do so with the turn to write.
         """
         with self._trial:
             if not self.is_tried:
@@ -214,7 +214,7 @@ class Connections:
     def _take(self, kind: _Kind, timeout: float | None) -> Connection:
         me = get_ident()
         with self._lock:
-            # A thread that is inside already must not wait for a door that waits for it.
+            # A thread that is inside already must not wait for `hold_off`, which waits for it.
             if (
                 self._shut or self._closed or self._lost_in_fork or kind.out >= kind.limit
             ) and me not in self._inside:

@@ -287,7 +287,7 @@ class DoorbellListener(Listener):
 
     def after_fork(self) -> None:
         if not self._closed:
-            # The parent listens on; a second holder would only keep its socket alive for ever.
+            # The parent listens on; a second holder would only keep its socket alive forever.
             self._closed = True
             self._selector.close()
             self._receiver.close()

@@ -95,7 +95,7 @@ Work: TypeAlias = Callable[[Session, Connection], T]
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """What `holdfast db status` and `doctor` tell about the file."""
+    """What `holdfast db status` tells about the file."""
 
     path: str
     library: SqliteDriver

@@ -61,7 +61,7 @@ _NO_POLICIES: Mapping[str, Rules] = {}
 
 
 def rules(tasks: Iterable[tuple[str, int, str | None]]) -> dict[str, Rules]:
-    """The rules of tasks (name, version, options), but for those that have none of their own."""
+    """The rules of tasks (name, version, options), except for those that have none of their own."""
     return {
         known_name(name, version): (options, Policy.decode(options).max_retries)
         for name, version, options in tasks

@@ -82,7 +82,7 @@ def connect(submissions: Sequence[Submission]) -> Steps[None]:
     """Write the edges of new tasks; a parent that has ended already resolves its edge at once.
 
     The parents are locked first: an ending that comes now waits for this commit and then
-    sees the edge. A graph in which a task would wait for ever is refused as a whole.
+    sees the edge. A graph in which a task would wait forever is refused as a whole.
     """
     graph = {s.id: _edges(s) for s in submissions}
     parents = Uuids(sorted({parent for edges in graph.values() for parent in edges}))

@@ -1,8 +1,8 @@
 """Leases: who may finish what, and what becomes of the tasks of a worker that vanished.
 
-Invariant: the row is the right. A lease is lost when its row is gone, not when its clock
-has passed; `expires_at` only entitles a reaper to take it. One row covers one claim
-statement's tasks.
+Invariant: a worker holds a lease exactly while its row exists. It is lost when the row is gone,
+not when its time has passed; `expires_at` only entitles a reaper to take it. One row covers one
+claim statement's tasks.
 
 Failure: a worker dies, freezes or is cut off, and its rows expire. Recovery: `recover`
 takes one expired lease in one transaction: it locks the row (another reaper skips it),
@@ -218,7 +218,7 @@ class HandedBack(NamedTuple):
 
     back: list[Key]
     held: dict[Key, bytes]
-    """Tasks (and their ids) that somebody's transaction holds: ours still, to be tried again."""
+    """Tasks (and their ids) that another transaction holds: ours still, to be tried again."""
 
 
 @writes
@@ -233,7 +233,7 @@ def expired(tried: Sequence[bytes] = ()) -> Steps[tuple[bytes, list[Key]] | None
 def hand_back(
     token: bytes, interrupted: Change, *, keys: Sequence[Key] | None = None
 ) -> Steps[HandedBack]:
-    """Give back tasks of an own lease whose claim or start got no answer.
+    """Hand back tasks of an own lease whose claim or start got no answer.
 
     Whatever of it landed is undone at no cost: CLAIMED is released, RUNNING is interrupted
     (nothing was handed to a child). Without `keys`, the whole lease goes.
@@ -318,7 +318,7 @@ def audit(after: bytes = bytes(16), *, page: int = 500) -> Steps[Audited]:
 
     A task in flight whose lease row is gone would never be recovered: it is given a lease
     that has expired, so the reaper finds it. A WAITING task whose edges are all resolved
-    would wait for ever: what its counts say is done. What looks so is locked and looked at once
+    would wait forever: what its counts say is done. What looks so is locked and looked at once
     more: nobody can claim or end it then, and only what is found both times is mended.
     """
     first = yield from _suspects(after, page)
@@ -372,7 +372,7 @@ def _decided(
 
 
 def _id(row: LeasedTask) -> bytes:
-    """The id of a leased task, to name it by; an id that is none is told by nobody."""
+    """The id of a leased task, to name it by; zero bytes if the id is malformed."""
     return rows.uuid(row.id) if rows.is_uuid(row.id) else bytes(16)
 
 

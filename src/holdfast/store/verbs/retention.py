@@ -59,7 +59,7 @@ def prune(
     page: int = 500,
 ) -> Steps[Pruned]:
     """Remove those tasks of one page that ended before `before`; dead letters have their own
-    time, and None keeps for ever."""
+    time, and None keeps forever."""
     found = yield _prunable(after, before, dead_before, page)
     more = rows.last_id(found, 1, page)
     past = [rows.key(row[0]) for row in found if row[2]]

@@ -93,6 +93,8 @@ def _submit(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
         queues.add(s.queue_name)
         if s.depends_on:
             depending.append(s)
+    # On PostgreSQL, rows that share their last columns run as `submit_alike` (see `ALIKE` and
+    # `store.postgres.binding`).
     found = yield Statement(
         "submit",
         table=Table(COLUMNS, table, ALIKE),

@@ -1,9 +1,9 @@
 """Event loops that one coroutine keeps to itself.
 
-Owns what that means for the neighbours: for so long their time does not count against their own
-limits, and whoever blocks is named in the log. The child notes in the shared page when its loop
-last came round, and whose code it is in, as far as it can tell. It may be lying, or may not come
-round again: so only `MOST_EXCUSED` seconds are forgiven, or a few if nobody knows who blocks.
+Owns what that means for the other tasks of the loop: the time does not count against their own
+limits, and the task that blocks is named in the log. The child notes in the shared page when its
+loop last came round, and whose code it is in, as far as it can tell. The page is untrusted, so at
+most `MOST_EXCUSED` seconds are deducted, and fewer if it is not known which task blocks.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ LAG: Final = 0.25
 """Seconds without a turn after which a loop counts as blocked."""
 LOGGED_AFTER: Final = 1.0
 MOST_EXCUSED: Final = 60.0
-_EXCUSED_FOR_NOBODY: Final = 10.0
+_EXCUSED_FOR_UNKNOWN: Final = 10.0
 
 
 def excuse(child: ChildHandle, begun: Container[int], now: float) -> None:
-    """Forgive the neighbours the time since the last look, if the loop is blocked."""
+    """If the loop is blocked, do not count the time since the last look against the other tasks."""
     turned_ns, slot = child.page.loop()
     lag = (monotonic_ns() - turned_ns) / 1e9 if turned_ns else 0.0
     if lag < LAG or len(child.hand) < 2:
@@ -35,7 +35,7 @@ def excuse(child: ChildHandle, begun: Container[int], now: float) -> None:
     blocker = child.hand.get(slot)
     newly = now - max(now - lag, child.blocked_until)
     child.blocked_until = now
-    most = MOST_EXCUSED if blocker is not None else _EXCUSED_FOR_NOBODY
+    most = MOST_EXCUSED if blocker is not None else _EXCUSED_FOR_UNKNOWN
     for assignment in list(child.hand.values()):
         if assignment is not blocker and assignment.slot in begun and assignment.excused < most:
             assignment.excused += newly

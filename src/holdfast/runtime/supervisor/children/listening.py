@@ -17,10 +17,11 @@ from holdfast.runtime.supervisor.children.template_process import TemplateProces
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
 
-Place: TypeAlias = Literal["socket", "output", "hung-up"]
-"""Of a child: its socket, the pipe its tasks print to; and a socket that came to its end."""
+Place: TypeAlias = Literal["socket", "output", "hung-up", "end"]
+"""Of a child: its socket, the pipe its tasks print to; a socket that came to its
+end; and the end of its process, if its template is dead."""
 
-FOR_EVER: Final = 1e9
+FOREVER: Final = 1e9
 _LONGEST_WAIT: Final = 1.0
 
 

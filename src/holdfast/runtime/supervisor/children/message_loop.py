@@ -1,7 +1,7 @@
 """The message loop: one thread that hears the template and all children.
 
-Owns the reading of every socket and pipe. It decides nothing: a message is passed to whom
-it concerns, under the ledger's lock. A death is told by the template, after the child was
+Owns the reading of every socket and pipe. It decides nothing: a message is passed to the part
+that it concerns, which takes its own lock. A death is told by the template, after the child was
 reaped; before that, everything the child had still said is read.
 
 Invariant: whatever a child says or does harms nobody but itself. What cannot be read, or is about
@@ -15,14 +15,14 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from holdfast.core.outcome import NotBegun, Returned
 from holdfast.core.records import Usage
 from holdfast.core.text import clean, one_line
 from holdfast.runtime.orphan_guard import alive
 from holdfast.runtime.supervisor.children import outcomes
-from holdfast.runtime.supervisor.children.listening import FOR_EVER, Listening
+from holdfast.runtime.supervisor.children.listening import FOREVER, Listening
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.children.template_keeper import TemplateKeeper
 from holdfast.runtime.supervisor.children.template_process import TemplateProcess
@@ -123,7 +123,7 @@ class MessageLoop:
                 self._hear(child)
         for child, place in listening.rested():
             if place == "hung-up":
-                listening.rest(child, place, FOR_EVER)
+                listening.rest(child, place, FOREVER)
                 if child.hand or child.state is ChildState.READY:
                     # It lives, and nothing that it does can be heard of any more.
                     self._kill_for_breach(
@@ -299,8 +299,10 @@ class MessageLoop:
             self._pool.fill()
         elif isinstance(message, messages.Stacked):
             self._stacked(child, message)
-        else:
+        elif isinstance(message, messages.Told):
             self._told(child, message)
+        else:
+            assert_never(message)
 
     def _held(self, child: ChildHandle, slot: int) -> Assignment:
         """The task that a child says it is done with."""
@@ -350,7 +352,7 @@ class MessageLoop:
             except OSError:
                 data = b""
             if not data:
-                self._listening.rest(child, "output", FOR_EVER)
+                self._listening.rest(child, "output", FOREVER)
                 return
             left -= len(data)
             anything = False

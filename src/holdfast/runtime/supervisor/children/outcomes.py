@@ -3,10 +3,10 @@
 Owns the `Outcome` that is written about them. A child is believed about its
 own tasks only; whether a task is its own has been asked before (`Ledger.own`).
 
-A death is told by the template. Of children whose template is dead, owns the news as well: a
-descriptor for each process, which can be read when it has ended. How it ended is known only where
-the kernel made it our own child (as process 1 of a container, say); elsewhere that is lost with the
-template.
+A death is told by the template. This module also detects the exit of children whose template died,
+by a descriptor for each process, which can be read when it has ended. How it ended is known
+only where the kernel made it our own child (as process 1 of a container, say); elsewhere that is
+lost with the template.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def reported(outcome: Reported, assignment: Assignment) -> Outcome:
     why = assignment.told_to_end
     if isinstance(outcome, Failed | RetryAsked | AbortAsked):
         error = as_plain(outcome.error)
-        # What code raises when it is told to end is that end, by another name.
+        # What code raises after it was told to end counts as that end.
         if isinstance(outcome, Failed) and why is not None and error.exception is not None:
             return ended(why, assignment)
         return msgspec.structs.replace(outcome, error=error)

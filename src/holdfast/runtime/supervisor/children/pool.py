@@ -2,8 +2,8 @@
 
 Owns the making, replacing and ending of children. They are forked by the template, which
 has imported the application; the supervisor never does. A child that died is replaced,
-after a pause that grows if children keep dying young. A child that has served its time
-takes nothing more, and is replaced when its hand is empty.
+after a pause that grows if children keep exiting soon after their start. A child that has reached
+its task limit takes nothing more, and is replaced when it has no tasks left.
 
 A process whose task waits for other tasks is busy with nothing: while it waits there is one more
 child in its place, so that tasks may wait for tasks with one process only. When the wait is over

@@ -1,12 +1,12 @@
 """What the claimer does when a claim or a start has not gone as planned.
 
 Owns what has to be given back: claims and starts whose commit was not answered, and claimed tasks
-whose rows somebody holds. Invariant: whoever does not know settles that before anything else; until
-then these tasks are ours and nobody touches them. What may have landed unseen is given back at no
-cost. A task whose row is held by somebody's transaction is set aside and tried again; the rest does
-not wait for it.
+whose rows another transaction holds. Invariant: an unknown commit is resolved before any other
+claim; until then these tasks are ours, and no other worker touches them. What may have landed
+unseen is handed back at no cost. A task whose row is held by another transaction is set aside and
+tried again; the rest does not wait for it.
 
-Owns rows that cannot be run, too, which are rare, and not their neighbours' fault. A row that was
+Owns rows that cannot be run, too, which are rare, and must not affect other rows. A row that was
 claimed and cannot be read is ended: FAILED, INVALID_ROW. A row because of which the store refuses a
 whole claim, or a start, is found by trying one by one, and passed over.
 """

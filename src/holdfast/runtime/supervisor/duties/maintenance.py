@@ -1,12 +1,11 @@
 """Maintenance: what any worker does for the whole store.
 
 Promotes what is due, expires what is too late, recovers what a vanished worker left,
-forgets what is old. Every worker may; the rows decide who does. Each step is one short
-transaction, and one that fails costs only itself.
+forgets what is old. Every worker tries; row locks decide which one does it. Each step is one
+short transaction, and one that fails costs only itself.
 
-Recovery comes last after an outage: the owners of leases that ran out meanwhile live, and
-renew as soon as they are let in (the gap rule, see `store.leases`). So it does for a lease whose
-row somebody held.
+Recovery comes last after an outage: live owners of leases that ran out meanwhile renew first (the
+gap rule, see `store.verbs.leases`). Likewise for a lease whose row was locked.
 
 The next due task sets a timer, so that a delayed task starts at its time and not at the
 next poll.

@@ -132,7 +132,7 @@ def end_run(ledger: Ledger, assignment: Assignment, why: Why) -> None:
     if not ledger.tell_to_end(assignment, why):
         return
     log.log(
-        # What it comes to is said when that is written; only what is lost comes to nothing.
+        # The outcome is logged when it is written; a lost run writes none, so log it here.
         logging.WARNING if why == "lost" else logging.DEBUG,
         "%s %s and is ended",
         named(assignment.task),

@@ -2,12 +2,12 @@
 
 Owns the merging of `submit` statements that stand alone; which of them share a commit is
 `store.group_commit`'s work. Each child gets the rows of its own submissions, as if it had been
-alone. If the store refuses a batch, each send is tried by itself: nobody fails for a neighbour's
-sake. What the database cannot take now is not tried again here: the child that asked does.
+alone. If the store refuses a batch, each send is tried by itself: one bad or blocked send does not
+affect the others. What the database cannot take now is not tried again here: the child asks again.
 
-Nor does anybody wait for a neighbour's sake. A unique key that somebody's open transaction is
-taking holds up its batch once; then the others are committed without it, and whoever wants that
-key is told so and asks again. For a while such a key is tried apart and without waiting.
+A unique key that another open transaction is taking holds up its batch once; then the others are
+committed without it, and the child that wants that key is told so and asks again. For a while such
+a key is tried apart and without waiting.
 """
 
 from __future__ import annotations

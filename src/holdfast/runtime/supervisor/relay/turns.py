@@ -16,7 +16,7 @@ log = logging.getLogger("holdfast.worker")
 
 
 class Turns:
-    """`give` returns at once."""
+    """Runs the work that children ask for on a few threads, the children taking turns."""
 
     def __init__(self, threads: int, name: str = "holdfast-relay") -> None:
         self._changed = threading.Condition()

@@ -34,7 +34,7 @@ LEAST_US = WINDOW_US // MOST_TASKS
 _SEND_BUFFER = 1024 * 1024
 _MOST_UNREAD = 64 * 1024 * 1024
 _UNREAD_FOR = 30.0
-"""A child reads at all times: one that leaves so much unread, for so long, does not mean to."""
+"""A child reads at all times: one that leaves so much unread, for so long, is treated as broken."""
 _HEARD = 64e6
 _MESSAGES = 50_000.0
 _PRINTED = 32e6
@@ -56,7 +56,15 @@ class ProtocolError(Exception):
 
 
 class Assignment(Struct, eq=False):
-    """Changes under the ledger's lock only."""
+    """One claimed task placed on one child: a run, from its placement to its end.
+
+    `attempt`, `given_at`, `started`, `told_to_end` and `told_to_end_at` are written under the
+    ledger's lock. The others are written without it, by one thread each: `time_limits` (`killed`,
+    `begun_at`, `excused`, `remark`), the message loop (`stack`, and `has_evidence` under the
+    evidence recorder's lock), the request poller (`wanted_gone`). `beat_at` is set by the ledger
+    at the start, by the message loop at a heartbeat, and moved by `time_limits` while the event
+    loop is blocked; a write lost between the two is made good by the next heartbeat.
+    """
 
     slot: int
     task: ClaimedTask
@@ -128,7 +136,7 @@ class Pace:
         self._per_s = messages_per_s
         self._burst_s = burst_s
         self._ahead = 0.0
-        """The moment at which what was read would have been read at this rate."""
+        """When the rate limit will have caught up with what was read (monotonic)."""
 
     def allows(self) -> bool:
         """Whether one more message may be listened to now; if so, it is spent."""

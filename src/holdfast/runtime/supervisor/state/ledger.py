@@ -1,12 +1,16 @@
 """The ledger: what this worker has in hand, and the one lock around it.
 
 Owns the supervisor's memory: which tasks are ours and under which leases, which of them children
-have, and what the next claim and start shall be. Every thread of the supervisor meets the others
-here and nowhere else. Methods take the lock, also those of its parts (`roster`, `sources`,
-`outcomes`); nobody else touches it, or what it guards.
+have, and what the next claim and start will be. Methods take the lock, also those of its parts
+(`roster`, `sources`, `outcomes`); no other code touches it, or what it guards.
+
+Other state that threads share has locks of its own: `Outage`, `HeldRows`, `RefusedRows`, `TaskLog`,
+`StackQueries`, `EvidenceRecorder`, `RelayServer`, and `ChildPool`, whose lock is taken before this
+one; `Listening` is shared without one. Some fields of an `Assignment` have one writer and no lock
+(see there).
 
 The claimer waits in `plan`, the finisher in `outcomes.take`. Whatever changes state so that a wait
-could end must notify: a missed one is a second of silence.
+could end must notify: a missed notification delays work by up to a second.
 """
 
 from __future__ import annotations
@@ -114,7 +118,7 @@ class Ledger:
                 self._work.notify()
 
     def pause(self, queues: frozenset[str]) -> None:
-        """A hint: these queues were paused; what was claimed of them shall not begin."""
+        """A hint: these queues were paused; what was claimed of them must not begin."""
         with self._lock:
             self._paused |= queues
             self._work.notify()

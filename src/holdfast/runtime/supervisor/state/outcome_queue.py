@@ -56,8 +56,10 @@ class _Entry(Generic[T]):
 
 
 class SetAside(Generic[T]):
-    """Things by their keys, and when each is tried again. One that is being tried stays until it
-    is `settled`."""
+    """Items whose rows another transaction holds, by key, and when each is tried again.
+
+    One that is being tried stays until it is `settled`.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[Hashable, _Entry[T]] = {}

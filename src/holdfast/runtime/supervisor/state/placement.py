@@ -4,8 +4,7 @@ Owns the claimed tasks that wait for a child, and the estimate behind every wind
 tasks may be handed to a child at once. A task that nobody has seen costs a whole window, so it gets
 one to itself.
 
-Its methods are the ledger's, and called with the ledger's lock held: what they know of a child
-changes only by what they give away.
+Called by `Ledger` only, with its lock held: a child's load and hand change only here meanwhile.
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ class Costs:
             mean = float(runs_us[0])
         for run_us in runs_us:
             seen = mean + _WEIGHT * (run_us - mean)
-            # Believe in slowness at once and in speed slowly: a wrong guess towards speed
-            # leaves tasks waiting behind a long one.
+            # Raise the estimate at once, lower it gradually: one that is too low leaves tasks
+            # waiting behind a long one.
             mean = run_us / 4 if seen < run_us / 4 else seen
         self._mean[name] = mean
 
@@ -152,7 +151,10 @@ class Window(NamedTuple):
 
 
 class Placement:
-    """Gives tasks to children. Of the ledger, and called under its lock."""
+    """Holds the claimed tasks that wait, gives them to children, and says how many more to claim.
+
+    Called by `Ledger` only, with its lock held.
+    """
 
     def __init__(
         self,
@@ -302,7 +304,7 @@ class Placement:
             return 0
         most = self._max_tasks_per_child
         if most is not None:
-            # Those in their place are worth claiming for, too; theirs is the next generation.
+            # Also claim for the children that will replace these.
             wanted = min(wanted, sum(2 * most - m.served - len(m.hand) for m in ready))
         return wanted - held
 

@@ -1,7 +1,7 @@
 """Where work comes from: queues, which of the known tasks to take from each, and where to look.
 
 Owns the claimer's memory of every queue: whether anything may be in it, and from which position on
-a claim shall look.
+a claim should look.
 
 A claim examines a bounded number of entries from a position on. Usually that is the head.
 But tasks this worker does not know, and on PostgreSQL index entries of claimed tasks under
@@ -10,7 +10,7 @@ worker remembers a *front*: up to there it has taken, or examined and left, what
 
 Something may come up before the front: a higher priority, a retry, a task that was given
 back. Therefore, when a hint came and once a second, a look *back* starts at the head and
-goes on page by page until it meets the front. Invariant: nothing is passed over for ever,
+goes on page by page until it meets the front. Invariant: nothing is passed over forever,
 and while the front yields tasks, vain looks back cost a tenth of the time at most.
 
 A worker of a few queues polls each of them. A worker of many would do nothing else: it asks once
@@ -117,7 +117,7 @@ class QueueSource:
         """What a claim may take."""
         self.tasks = [task.name for task in tasks]
         self.policies = rules((task.name, task.version, task.task_options) for task in tasks)
-        """What those among them that were sent by name shall go by."""
+        """What those among them that were sent by name should go by."""
         self.only = tasks[0] if tasks[0].max_concurrent is not None else None
         """The one task of this source, if it has a limit of its own."""
         self.is_deep = False

@@ -189,7 +189,7 @@ def load(library: SqliteDriver) -> Driver:
 
 
 def is_vulnerable(version: Version) -> bool:
-    """Whether this SQLite has the WAL-reset bug: 3.7.0 to 3.51.2, but for two backports."""
+    """Whether this SQLite has the WAL-reset bug: 3.7.0 to 3.51.2, except for two backports."""
     if not (3, 7, 0) <= version < (3, 51, 3):
         return False
     fixed = _FIXED_LINES.get(version[:2])
@@ -227,5 +227,5 @@ def abandon(connections: Iterable[Connection]) -> None:
 
     for connection in connections:
         abandoned.append(connection)
-        # One reference more than there are owners: nobody's end is the end of the object.
+        # An extra reference, so it is never freed.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

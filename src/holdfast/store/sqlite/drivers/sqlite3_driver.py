@@ -109,7 +109,7 @@ DRIVER = Driver(library="sqlite3", version=(_major, _minor, _patch), open=_open,
 
 @cache
 def known_here(sql: str) -> str:
-    """The text of a file in the functions of this version: octet_length() is younger than many.
+    """The text of a file in the functions of this version: older SQLite lacks octet_length().
 
     It alone tells the size of a text of 300 MB without loading it, as the SQLite of apsw does.
     """

@@ -2,7 +2,7 @@
 
 Owns the one setting that we change on connections of others, and only on those to a file of
 ours, in a library that is vulnerable (`driver.is_vulnerable`). It is put off, not turned off: the
-store and the workers checkpoint long before, and if there are none, the WAL must not grow for ever.
+store and the workers checkpoint long before, and if there are none, the WAL must not grow forever.
 
 A connection that has just been opened cannot be used yet: Python raises the event before it lets
 anybody in. So SQLite itself is called, with the handle that the connection begins with. That is a

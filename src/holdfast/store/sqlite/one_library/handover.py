@@ -182,7 +182,7 @@ class FileUse:
     def _switch_to(
         self, library: SqliteDriver, *, abandon: bool = False, lost: str | None = None
     ) -> None:
-        """Have all who leave part with their connections: the rest of a switch."""
+        """Close the connections of every owner being switched: the rest of a switch."""
         deadline = monotonic() + _PATIENCE
         held: list[ConnectionOwner] = []
         try:

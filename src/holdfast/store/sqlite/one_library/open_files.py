@@ -116,7 +116,7 @@ def sqlite3_has_any() -> bool:
     sqlite3 = sys.modules.get("sqlite3")
     if sqlite3 is None:
         return False
-    # Not isinstance, which asks objects for their class: proxies of all kinds would come to life.
+    # Not isinstance: it reads `__class__`, which can trigger lazy proxies.
     return any(issubclass(type(found), sqlite3.Connection) for found in gc.get_objects())
 
 

@@ -1,25 +1,25 @@
 """Locks of our own on a file, beside SQLite's, so that others always see this process in it.
 
 SQLite says that a process is in a file by two locks, for as long as a connection is open: one on
-the database, one on the -shm file. The next other process that closes the file and finds nobody in
-it deletes the WAL; whoever is in it all the same goes on writing there, and all that it commits is
-lost. SQLite's are POSIX locks, and there are two ways to lose them:
+the database, one on the -shm file. The next other process that closes the file and finds no other
+in it deletes the WAL; a process that is in it all the same goes on writing there, and all that it
+commits is lost. SQLite's are POSIX locks, and there are two ways to lose them:
 
 The program opens and closes the same file, to copy it for example. Then the kernel drops them, and
 SQLite does not notice. So we take the same locks once more (`hold`), where the system has locks
-that belong to a descriptor (Linux), on descriptors of our own. They conflict with nobody who may be
-in the file beside us. They do conflict with the last connection of this process when it wants to
+that belong to a descriptor (Linux), on descriptors of our own. They conflict with no other process
+that may be in the file. They do conflict with the last connection of this process when it wants to
 clear up, so they are let go of just before (`release`).
 
-The process forks. A library that had the file open believes, in the child, in locks that only the
-parent holds, and takes no new ones. Our own connections are closed before a fork; those of the
-program cannot be, and in a program with threads there is always one. So the child takes the locks
-that an open and idle connection has (`hold_inherited`), as POSIX locks, on descriptors that stay
-open until it ends: what the library believes in is true again. Whoever closes the inherited
-connection closes these locks with it, and the belief as well. If the parent has closed the file in
-between, the child has the old -shm, which nobody else has, and would write over the commits of
-others: the file is refused in it, to us and to `sqlite3`. (A transaction that was under way in the
-parent is not ours to mend: the library in the child says "database is locked".)
+The process forks. A library that had the file open assumes, in the child, that it holds locks which
+only the parent holds, and takes no new ones. Our own connections are closed before a fork; those of
+the program cannot be, and in a program with threads there is always one. So the child takes the
+locks that an open and idle connection has (`hold_inherited`), as POSIX locks, on descriptors that
+stay open until it ends: the library's assumption is true again. Closing the inherited connection
+drops these locks, and ends that assumption as well. If the parent has closed the file in between,
+the child has the old -shm, which no other process has, and would write over the commits of others:
+the file is refused in it, to us and to `sqlite3`. (A transaction that was under way in the parent
+is not ours to mend: the library in the child says "database is locked".)
 
 Never closes a descriptor while anything else in this process has the file open: that would drop
 the very locks.
