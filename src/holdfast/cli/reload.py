@@ -29,15 +29,15 @@ _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 _STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-def run_reloading(arguments: Sequence[str], root: Path | None = None) -> int:
+def run_reloading(arguments: Sequence[str]) -> int:
     """Run `holdfast ARGUMENTS` over and over; the exit code of the last run."""
-    return _Reloading(arguments, root or Path.cwd()).run()
+    return _Reloading(arguments).run()
 
 
 class _Reloading:
-    def __init__(self, arguments: Sequence[str], root: Path) -> None:
+    def __init__(self, arguments: Sequence[str]) -> None:
         self._arguments = arguments
-        self._root = root
+        self._root = Path.cwd()
         self._asked = False
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -156,6 +156,9 @@ class Deadline:
         return WaitTimeout(task_id, self.timeout or 0.0, status)
 
 
+_NEVER: Final = Deadline(None)
+
+
 class _Loan:
     """Lets the worker run an extra child while the task that this code belongs to waits.
 
@@ -164,19 +167,15 @@ class _Loan:
 
     def __init__(self) -> None:
         self._task = running.get()
-        self._due: Deadline | None = None if self._task is None else Deadline(LEND_AFTER)
+        self.due = _NEVER if self._task is None else Deadline(LEND_AFTER)
+        """When it begins; never again once it has."""
         self._lent = False
-
-    @property
-    def due(self) -> float | None:
-        """Seconds until it begins; None: it does not, or has."""
-        return None if self._due is None else self._due.left
 
     def begins(self) -> bool:
         """Tell the worker that this task waits, if it is time to."""
-        if self._task is None or self._due is None or not self._due.has_passed:
+        if self._task is None or not self.due.has_passed:
             return False
-        self._due = None
+        self.due = _NEVER
         self._lent = True
         self._task.waits(True)
         return True
@@ -194,18 +193,18 @@ class _Patience:
 
     def __init__(self, timeout: float | None) -> None:
         self.deadline = Deadline(timeout)
-        self._stop: Deadline | None = Deadline(REMARK_AFTER)
+        self._stop = Deadline(REMARK_AFTER)
 
     def next_stop(self, loan: _Loan) -> float | None:
-        stops = [self.deadline.left, loan.due, None if self._stop is None else self._stop.left]
+        stops = (self.deadline.left, loan.due.left, self._stop.left)
         return min((stop for stop in stops if stop is not None), default=None)
 
     @property
     def is_remarkable(self) -> bool:
         """Whether it has been long enough to look why, and nobody has."""
-        if self._stop is None or not self._stop.has_passed:
+        if not self._stop.has_passed:
             return False
-        self._stop = None
+        self._stop = _NEVER
         return True
 
 
