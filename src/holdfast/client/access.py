@@ -131,7 +131,7 @@ class Access:
             return self.config.store
 
     def borrow(self, store: Store) -> None:
-        """Use a store that somebody else looks after: a worker's child has none of its own.
+        """Use a store that the caller opens and closes: a worker's child has none of its own.
 
         A process forked from here borrows no more, and opens a store for itself.
         """

@@ -99,7 +99,7 @@ class Config:
     lock_timeout: float = _setting(
         10.0, setting_text.seconds, kind=_NUMBER, least=0.001, most=_LONGEST_WAIT
     )
-    """How long a statement may wait for somebody else's lock."""
+    """How long a statement may wait for another transaction's lock."""
     allow_network_filesystem: bool = _setting(False, setting_text.flag, kind=bool)
     """SQLite: take a file on NFS or SMB, whose locks cannot be relied on."""
     send_timeout: float = _setting(5.0, setting_text.seconds, kind=_NUMBER, least=0)

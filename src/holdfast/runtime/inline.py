@@ -75,7 +75,7 @@ class Inline:
         return self._application.config.max_payload
 
     def waits(self, slot: int, waiting: bool, /) -> None:
-        """Code of ours waits for other tasks: nobody else is here to run them."""
+        """Code of ours waits for other tasks: there is no other process to run them."""
         if not waiting or threading.get_ident() != self._thread:
             return
         try:

@@ -26,7 +26,7 @@ _CONNECTIONS = 4
 """What a worker takes of a PostgreSQL server, however many children it has; a fifth is there for
 the renewal of leases alone."""
 _WAIT_FOR_ROWS = 0.5
-"""Seconds that a worker waits for a row that somebody's transaction holds on PostgreSQL. Meanwhile
+"""Seconds that a worker waits for a row that another transaction holds on PostgreSQL. Meanwhile
 whatever was to be written together with it waits, too; after that it goes on without it."""
 
 

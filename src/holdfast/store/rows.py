@@ -77,7 +77,7 @@ def last_id(found: Rows, place: int, page: int) -> bytes | None:
 
 
 def texts(values: Iterable[Any]) -> Iterator[str]:
-    """Those of these texts that can be told to anybody."""
+    """Those of these values that are texts and valid UTF-8."""
     return (value for value in values if type(value) is str and _is_utf8(value))
 
 

@@ -67,7 +67,7 @@ class Call(NamedTuple):
 
     @property
     def contended(self) -> bool:
-        """Whether sending it may have to wait for somebody else's open transaction."""
+        """Whether sending it may have to wait for another open transaction."""
         return self.own_id or self.submission.unique_slot is not None
 
     def __repr__(self) -> str:

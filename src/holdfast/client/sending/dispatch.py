@@ -7,8 +7,8 @@ A submission carries its id and the digest of its content, so the store recognis
 therefore a send whose COMMIT was not answered is simply made again, and lands once. Sends that
 are made at the same time share a commit, which is tried for `send_timeout` seconds
 (`store.group_commit`); then the caller gets `StoreUnavailable` and may resend. Sends that may
-have to wait for somebody's lock (a unique key, an id of the caller's choosing, a call that was
-sent before) travel in a group of their own, so that they hold up no others.
+have to wait for another transaction's lock (a unique key, an id of the caller's choosing, a call
+that was sent before) travel in a group of their own, so that they hold up no others.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class ProcessChild(Child):
         self.repair()
         self._state.tidy()
         self.link.send(Done(reports))
-        # Not before: the last task has begun, as far as anybody knows, until its end is told.
+        # Not before: until the end of the last task is told, the page must say that it has begun.
         self.page.end(0)
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:

@@ -102,7 +102,7 @@ class RemoteStore:
     def attempt(self, make: Callable[[], Op[T]], *, tries: int = 5) -> T:
         """Run an operation, created again after a deadlock or serialisation conflict.
 
-        The supervisor does not wait for a row that somebody's transaction holds: it says so,
+        The supervisor does not wait for a row that another transaction holds: it says so,
         and the wait, for as long as the app's `lock_timeout`, is here.
         """
         held = 0

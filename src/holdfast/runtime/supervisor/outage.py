@@ -57,7 +57,7 @@ class Outage:
         return 0.0 if self.is_on else monotonic() - self._ended_at
 
     def noted(self, error: StoreUnavailable) -> None:
-        """The store could not be used. (It could if only somebody's lock was in the way.)"""
+        """The store could not be used. (It could if only a lock was in the way.)"""
         if error.locked:
             self.over()
             return

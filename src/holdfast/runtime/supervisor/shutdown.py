@@ -4,7 +4,7 @@
                                 `grace` seconds to end by itself
     after the grace             `resubmit` tasks are interrupted (no retry spent), `stop` tasks end
                                 as STALLED, `continue` tasks are waited for; what cannot be written
-                                because somebody's transaction holds its row is left to its lease
+                                because another transaction holds its row is left to its lease
     a second signal             the grace is over now, for `continue` tasks too
     a third signal              children are killed; leases bring the tasks back
     when nothing is in hand     children leave by themselves, with their exit functions

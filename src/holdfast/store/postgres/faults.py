@@ -7,7 +7,7 @@ because a worker acts differently on each:
                 served either, so nobody can take our leases          StoreUnavailable
     silent      no answer came; others may be served meanwhile        StoreUnavailable(silent)
     conflict    the transaction met another one and was undone        StoreUnavailable
-    locked      a row is held by somebody's open transaction          StoreUnavailable(locked)
+    locked      a row is held by another open transaction          StoreUnavailable(locked)
     refused     this statement or these settings are wrong for good   StoreError, ConfigError
 
 Where it is not known whether a commit landed, `commit_unknown` says so. No message holds a

@@ -1,5 +1,5 @@
 -- Retention of counters, in batches. Differs from SQLite: rows are found by ctid, and those that
--- somebody holds are left for the next time.
+-- another transaction holds are left for the next time.
 DELETE FROM holdfast_stats
 WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM holdfast_stats

@@ -1,5 +1,5 @@
 -- Retention of snapshots, in batches. Differs from SQLite: rows are found by ctid, and those that
--- somebody holds are left for the next time.
+-- another transaction holds are left for the next time.
 DELETE FROM holdfast_worker_states
 WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM holdfast_worker_states

@@ -1,6 +1,6 @@
 -- renew: the leases that are still there live on. One that is not returned is lost, whatever its
--- clock said; one that somebody else holds at this moment is there (nobody can take it meanwhile),
--- and has to be renewed as soon as it is free.
+-- clock said; one that another transaction holds at this moment is there (no other worker can
+-- take it meanwhile), and has to be renewed as soon as it is free.
 -- Differs from SQLite: row locks, and how a batch is bound.
 WITH free AS MATERIALIZED (
     SELECT token

@@ -50,7 +50,7 @@ class ConstraintViolated(RowRefused):
 
 
 class Busy(StoreUnavailable):
-    """Somebody else holds a lock; caught by those who try again until a deadline."""
+    """Another connection holds a lock; caught by those who try again until a deadline."""
 
 
 def may_pass(code: int) -> bool:

@@ -289,8 +289,8 @@ class SqliteStore:
                 return self._try_to_begin()
             except faults.Busy:
                 pass
-            # For as long as we wait, nobody else has the turn: not for a lock that nobody holds.
-            # Nobody before and nobody afterwards: hardly ever is that somebody in between.
+            # While we wait no other writer has the turn, so do not wait for a lock that no process
+            # holds. Free before and after the try: hardly ever did another hold it in between.
             doubts += was_free and self._connections.is_locked_by_nobody()
             if doubts >= _ENOUGH_DOUBTS:
                 raise self._connections.lose()

@@ -42,6 +42,6 @@ def cancel(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus | None]]:
 
 @reads
 def cancel_requests(ids: Sequence[bytes]) -> Steps[set[bytes]]:
-    """Which of these running tasks somebody wants cancelled."""
+    """Which of these running tasks have a cancel request."""
     found = yield Statement("cancel_requests", {"ids": Uuids(ids)})
     return {rows.uuid(row[0]) for row in found}

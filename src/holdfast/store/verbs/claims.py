@@ -1,7 +1,7 @@
 """claim, start, release, renew: taking tasks, beginning them, giving them back, keeping them.
 
 Owns a worker's side of its claims. Invariant: a task in CLAIMED or RUNNING carries exactly
-one token, the lease row of that token names it, and nobody writes to the task without
+one token, the lease row of that token names it, and no worker writes to the task without
 it. Nothing enters these states except through `claim` and `start`.
 
 A claim looks at one queue and mints one token. Its answer may be lost on the way: the
@@ -313,7 +313,7 @@ def release_token(token: bytes, *, queue: str) -> Steps[int]:
 
 @writes
 def free(keys: Sequence[Key]) -> Steps[set[Key]]:
-    """Which of these tasks nobody's transaction holds at this moment."""
+    """Which of these tasks no other transaction holds at this moment."""
     return (yield from writable(keys))
 
 
@@ -335,13 +335,13 @@ class Renewed(NamedTuple):
 
     kept: set[bytes]
     held: set[bytes]
-    """Of those, the ones that somebody's transaction holds, so that they were not prolonged.
-    Nobody else can take them meanwhile."""
+    """Of those, the ones that another transaction holds, so that they were not prolonged.
+    No other worker can take them meanwhile."""
 
 
 @alone
 def renew(tokens: Sequence[bytes], *, lease_us: int) -> Steps[Renewed]:
-    """Prolong these leases; waits for nobody."""
+    """Prolong these leases; waits for no lock."""
     found = yield Statement("renew", {"tokens": Uuids(tokens), "lease_us": lease_us})
     answers = {rows.uuid(token): bool(renewed) for token, renewed in found}
     return Renewed(set(answers), {token for token, renewed in answers.items() if not renewed})

@@ -91,7 +91,7 @@ def write_notes(notes: Sequence[TaskNote]) -> Op[set[Key]]:
 def write_free_notes(
     keys: Sequence[Key], take: Callable[[set[Key]], Sequence[TaskNote]]
 ) -> Steps[set[Key]]:
-    """Write the notes of those tasks that nobody else's transaction holds; the keys of the held.
+    """Write the notes of those tasks that no other transaction holds; the keys of the held.
 
     `take` gives the notes of those that can be written, now that nobody can come in between.
     """

@@ -1,4 +1,4 @@
-"""Who holds a row, or a table: the transaction of somebody else that keeps us from writing.
+"""Who holds a row, or a table: another transaction that keeps us from writing.
 
 Owns the question, for the log. Nothing is decided by the answer: it may be outdated when it
 arrives, and what it shows of other users' sessions depends on our rights.
@@ -28,7 +28,7 @@ class Holder(NamedTuple):
 
 
 class TableLock(NamedTuple):
-    """Somebody lets nobody write to a whole table."""
+    """Another transaction locks a whole table against writes."""
 
     table: str
     mode: str

@@ -114,7 +114,7 @@ def outlook() -> Steps[Outlook]:
 
 @writes
 def held() -> Steps[list[bytes]]:
-    """The expired leases that somebody's transaction holds: their owners may live, and could not
+    """The expired leases that another transaction holds: their owners may live, and could not
     renew them."""
     found = yield Statement("held_leases")
     return [rows.uuid(row[0]) for row in found]

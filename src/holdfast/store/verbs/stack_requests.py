@@ -1,8 +1,8 @@
 """Questions to a worker, by way of the store: where is this task's code right now?
 
 Owns the exchange: an operator leaves a question, the worker that runs the task finds it
-and leaves the answer, the operator takes it. A question nobody answers is forgotten by
-whoever asked it.
+and leaves the answer, the operator takes it. A question without an answer is withdrawn by
+the operator who asked it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def ask_stack(id: bytes) -> Steps[None]:
 
 @reads
 def stacks_asked(ids: Sequence[bytes]) -> Steps[list[bytes]]:
-    """Which of these tasks somebody asks about."""
+    """Which of these tasks an operator asks about."""
     found = yield Statement("asked_stack_requests", {"names": Texts(map(_name, ids))})
     return [bytes.fromhex(row[0].removeprefix(_PREFIX)) for row in found]
 
 
 @alone
 def answer_stack(id: bytes, text: str) -> Steps[None]:
-    """Leave the answer for whoever asked."""
+    """Leave the answer for the operator who asked."""
     yield Statement("answer_stack_request", {"name": _name(id), "value": text})
 
 

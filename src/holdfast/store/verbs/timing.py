@@ -1,6 +1,6 @@
 """promote, expire, drop: what time alone does to tasks.
 
-Owns the verbs that are nobody's claim. Any worker may run them at any moment; the state
+Owns the verbs that need no claim. Any worker may run them at any moment; the state
 in the guard decides, and a row that someone else is writing is left for the next pass.
 """
 

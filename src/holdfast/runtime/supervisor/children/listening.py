@@ -37,7 +37,7 @@ class Listening:
         self._newcomers: list[ChildHandle] = []
         self._new_templates: list[TemplateProcess] = []
         self.has_orphans = False
-        """Whether the template of all children has died, and nobody has looked after that yet."""
+        """Whether the template of all children has died, and that has not been handled yet."""
         self.add(self._wake_pipe, None)
 
     def joined(self, child: ChildHandle) -> None:

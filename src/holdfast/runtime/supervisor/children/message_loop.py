@@ -4,7 +4,7 @@ Owns the reading of every socket and pipe. It decides nothing: a message is pass
 that it concerns, which takes its own lock. A death is told by the template, after the child was
 reaped; before that, everything the child had still said is read.
 
-Invariant: whatever a child says or does harms nobody but itself. What cannot be read, or is about
+Invariant: whatever a child says or does harms only itself. What cannot be read, or is about
 a task that it was not given, is a breach: the child is killed, what it ran is charged with that,
 and the loop goes on. A child that says more than can be listened to is listened to at a pace, and
 waits. The loop sleeps unless there is something to read, or a full socket has room again.
@@ -342,7 +342,7 @@ class MessageLoop:
             self._pool.retire(child)
 
     def _read_output(self, child: ChildHandle, most: int = _PIPE) -> None:
-        """Read what is in a child's pipe, but not all that somebody may go on writing into it."""
+        """Read what is in a child's pipe, but not all that a task may go on writing into it."""
         left = most
         while left > 0:
             try:

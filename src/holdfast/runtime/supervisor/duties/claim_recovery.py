@@ -119,7 +119,7 @@ class UnknownCommits:
         return True
 
     def _settled(self, one: _Open, held: Collection[Key] | None) -> None:
-        """Forget what was given back, and set aside what somebody holds."""
+        """Forget what was given back, and set aside what another transaction holds."""
         given_back: list[ClaimedTask] = []
         if one.tasks is not None and held is not None:
             given_back = [task for task in one.tasks if task.key not in held]
@@ -174,7 +174,7 @@ class Refuser:
         try:
             ended = self._end(token, refused)
         except StoreUnavailable as error:
-            # Whoever recovers the lease does the same with them.
+            # The worker that recovers the lease does the same with them.
             self._outage.noted(error)
             return
         if alone and ended:

@@ -247,9 +247,9 @@ class Claimer:
         self._outage.wait()
 
     def _held_up(self, tasks: Sequence[ClaimedTask]) -> None:
-        """Somebody holds one of the rows that were to be started: go on without it.
+        """Another transaction holds one of the rows that were to be started: go on without it.
 
-        It goes back to its queue as soon as it is free: whoever holds it may be ending it.
+        It goes back to its queue as soon as it is free: its holder may be ending it.
         """
         free: set[Key] = set()
         try:

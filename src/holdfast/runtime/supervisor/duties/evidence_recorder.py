@@ -8,7 +8,7 @@ While a task runs, its notes and the head of its output are written a few times 
 left when it ends is written with its end, in the same transaction. None of it is worth an
 outcome: what the store refuses is dropped.
 
-A row that somebody's transaction holds (the task's own, perhaps, before it commits) is not waited
+A row that another transaction holds (the task's own, perhaps, before it commits) is not waited
 for: its notes stay here and gather, and those of others are written.
 """
 

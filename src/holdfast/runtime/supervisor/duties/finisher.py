@@ -7,7 +7,7 @@ It takes whatever has gathered while its last commit ran: no timer, so one task 
 delayed, and batches form by themselves under load. A row that the store refuses fails
 alone: the batch is halved until it is found. While the store is away outcomes stay here.
 
-A row that somebody's transaction holds delays no other: the batch is written without it, and it
+A row that another transaction holds delays no other: the batch is written without it, and it
 is set aside and tried again, without waiting for it, until it can be written.
 
 Failure: a commit whose answer was lost is repeated; rows that are then lost but have an
@@ -297,7 +297,7 @@ class Finisher:
             self._counts[of_task]["wait_us"] += waited_us
 
     def _held_up(self, batch: list[Finished], extras: Extras, waits: bool, halvings: int) -> None:
-        """Somebody holds one of the rows: write the others."""
+        """Another transaction holds one of the rows: write the others."""
         if extras.tallies:
             self._tally_at = monotonic() + _TALLY_LATER
         if waits:

@@ -116,7 +116,7 @@ class Janitor:
             try:
                 self._store.run(at_once(prune))
             except StoreUnavailable as error:
-                # Somebody holds something that belongs to one of them: the next walk, then.
+                # Another transaction holds a row of one of them: the next walk, then.
                 if not error.locked:
                     raise
         return page.next

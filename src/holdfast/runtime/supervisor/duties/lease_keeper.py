@@ -5,8 +5,8 @@ code of ours runs on under a lease that somebody else may have taken.
 
 It has its own thread, so nothing that happens elsewhere delays a renewal. Every third of a
 lease it renews all tokens in one statement; a token that is not returned is lost: its code
-is stopped and its outcomes are discarded. A lease row that somebody's transaction holds can be
-renewed by nobody and taken by nobody: it is tried again at every tick, so that it is renewed
+is stopped and its outcomes are discarded. A lease row that another transaction holds can be
+neither renewed nor taken: it is tried again at every tick, so that it is renewed
 as soon as it is free (those who recover leases leave it alone for a while then, see `maintenance`).
 
 When the store cannot be asked, two cases differ (see `outage`). The server answers that it
@@ -62,7 +62,7 @@ class LeaseKeeper:
         self._asking_since: float | None = None
         self._strange: dict[bytes, list[Key]] = {}
         self._held: set[bytes] = set()
-        """Leases that could not be renewed because somebody holds their rows."""
+        """Leases that could not be renewed because another transaction holds their rows."""
 
     def tick(self) -> float:
         """Renew, clean, or watch the time that is left."""
@@ -164,7 +164,7 @@ class LeaseKeeper:
             return
         margin = min(self._ledger.options.kill_grace + 1.0, self._lease / 3)
         left = self._lease - margin - (uptime() - self._renewed_at)
-        # Whoever keeps us waiting at a file keeps everybody out; a server may answer others.
+        # A lock on a file that keeps us waiting keeps all workers out; a server may answer others.
         is_silent = self._outage.silent or (unanswered and self._store.settings.is_server)
         if is_silent and left <= 0:
             self._stop_all(

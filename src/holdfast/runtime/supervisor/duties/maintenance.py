@@ -122,7 +122,7 @@ class Maintenance:
         except StoreUnavailable as error:
             if not error.locked:
                 raise
-            # Somebody holds something that it has to write; the others need not.
+            # Another transaction holds something that it has to write; the others need not.
             return _LOOK_AGAIN * 4
         except Exception:
             pause = growing(1.0, failures, _LONGEST_REST)
@@ -150,7 +150,7 @@ class Maintenance:
             if found:
                 self._promoted()
             if found < timing.BATCH:
-                # Due and not met: somebody holds it.
+                # Due and not met: another transaction holds it.
                 return 0.0 if found else _LOOK_AGAIN * 4
 
     def _expire(self) -> float:
@@ -168,7 +168,7 @@ class Maintenance:
         """Apply a verb to a batch.
 
         If the store refuses the batch, one by one: the row that it refuses is set aside. So, too,
-        if somebody holds something that one of them has to write; that one is passed over.
+        if another transaction holds a row that one of them has to write; that one is passed over.
         """
         try:
             careful = doing in self._careful
@@ -272,7 +272,7 @@ class Maintenance:
         return inf
 
     def _pass_over(self, tried: list[bytes]) -> bool:
-        """Somebody holds something that recovering a lease would write: the next one, then.
+        """Another transaction holds a row that recovering a lease would write: the next one, then.
 
         False if there is none.
         """

@@ -68,7 +68,7 @@ class RelaySends:
         self._store = store
         self._held_rows = held_rows or HeldRows()
         self._held: dict[str, float] = {}
-        """Unique slots that somebody's transaction was taking, and when (monotonic)."""
+        """Unique slots that another transaction was taking, and when (monotonic)."""
         self._answer_of = answer_of
         self._thread = Turns(1, "holdfast-relay-sends")
         self._group: GroupCommit[_Send, Reply] = GroupCommit(
@@ -131,7 +131,7 @@ class RelaySends:
         }
 
     def _held_up(self, batch: Sequence[_Send]) -> _Answers:
-        """Somebody's transaction is taking a unique key that one of these wants."""
+        """Another transaction is taking a unique key that one of these wants."""
         plain = [send for send in batch if not any(_slots(send))]
         answers = self._try(plain, waits=len(plain) < len(batch)) if plain else {}
         others = [send for send in batch if send not in plain]

@@ -1,4 +1,4 @@
-"""Rows that cannot be written now: held by somebody's transaction, or refused by the store.
+"""Rows that cannot be written now: held by another transaction, or refused by the store.
 
 *Held*: owns since when each has been held, and when to say so: after some seconds, then once a
 minute. Those who meet a held row tell it here, and tell it again when the row was free; they do not
@@ -42,7 +42,7 @@ Kind: TypeAlias = Literal["task", "lease", "unique key", "table"]
 
 @dataclass(slots=True)
 class HeldRow:
-    """A row that somebody holds."""
+    """A row that another transaction holds."""
 
     kind: Kind
     key: bytes
@@ -63,7 +63,7 @@ class HeldRows:
         """Whether any row is known to be held; ask it before `free`, which is seldom needed."""
 
     def held(self, kind: Kind, key: bytes, label: str) -> None:
-        """Somebody holds the row of this task (by id), lease (by token) or key, or a table."""
+        """Another transaction holds a table, or this row: a task (id), a lease (token) or a key."""
         now = monotonic()
         with self._lock:
             known = self._held.get((kind, key))

@@ -91,7 +91,7 @@ class Ledger:
             self.roster.children, self._assignments, tasks, options.max_tasks_per_child
         )
         self._held_back = 0
-        """Claimed tasks that are to go back, and whose rows somebody holds."""
+        """Claimed tasks that are to go back, and whose rows another transaction holds."""
         self._tokens: Counter[bytes] = Counter()
         """How many tasks of ours each lease covers."""
         self._spent: set[bytes] = set()
@@ -329,7 +329,7 @@ class Ledger:
             self.forget(tasks)
 
     def set_held_back(self, number: int) -> None:
-        """So many tasks that are to go back have rows that somebody holds."""
+        """So many tasks that are to go back have rows that another transaction holds."""
         with self._lock:
             self._held_back = number
 

@@ -1,7 +1,7 @@
 """Ended runs on their way to the store.
 
 Owns the order in which they are written: those that ended first come first. One whose row is held
-by somebody's open transaction is set aside and tried again, soon, then less often, at least once a
+by another open transaction is set aside and tried again, soon, then less often, at least once a
 second; nothing waits for it.
 """
 
@@ -106,7 +106,7 @@ class OutcomeQueue:
         self._waiting: deque[Finished] = deque()
         self._writing: Sequence[Finished] = ()
         self._aside: SetAside[Finished] = SetAside()
-        """Those whose rows somebody holds."""
+        """Those whose rows another transaction holds."""
         self._totals: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -145,7 +145,7 @@ class OutcomeQueue:
             self._changed.wait(_LATER)
 
     def set_aside(self, batch: Iterable[Finished]) -> None:
-        """Somebody holds the rows of these."""
+        """Another transaction holds the rows of these."""
         with self._lock:
             for done in batch:
                 task = done.assignment.task

@@ -111,7 +111,7 @@ class Connection(ABC):
     def _write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]: ...
 
     def begin_immediate(self) -> None:
-        """Begin a transaction that may write; `faults.Busy` if somebody else is writing."""
+        """Begin a transaction that may write; `faults.Busy` if another connection is writing."""
         try:
             self._cursor.execute("BEGIN IMMEDIATE")
         except self._error as error:
@@ -120,7 +120,7 @@ class Connection(ABC):
     def write_at_once(self, sql: str) -> bool:
         """Run a statement that writes, in the open transaction, without waiting for a lock.
 
-        False if somebody else is writing; an error if the transaction can never write.
+        False if another connection is writing; an error if the transaction can never write.
         """
         try:
             self._write_at_once(sql)

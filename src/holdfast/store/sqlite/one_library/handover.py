@@ -11,7 +11,7 @@ We begin with apsw, and follow the program: when it opens the file with `sqlite3
 sees that before it happens), we let our operations under way end, close our connections, and go on
 with `sqlite3`. It does not matter who comes first. The states of a file (`FileUse`):
 
-    unknown      nobody of ours has it open
+    unknown      no connection of ours is open
     apsw         ours are of apsw; the program has none, or has its own of apsw
     sqlite3      ours are of sqlite3, and so are all of the program's
     switching    ours are being closed, and nobody opens any
@@ -63,7 +63,7 @@ _log = logging.getLogger("holdfast.store.sqlite")
 
 
 class ConnectionOwner(Protocol):
-    """Somebody with connections of ours."""
+    """Something that has connections of ours to a file."""
 
     def hold_off(self, patience: float) -> bool:
         """Let nobody use them; whether nobody does. Ended by `go_on`, whatever the answer."""

@@ -74,7 +74,7 @@ def keep(path: str) -> int:
 
 
 def kept(descriptor: int) -> Identity | None:
-    """What a descriptor was opened on by `keep`; None if somebody has closed it since."""
+    """What a descriptor was opened on by `keep`; None if the program has closed it since."""
     file = _kept.get(descriptor)
     return file if file is not None and _of(descriptor) == file else None
 

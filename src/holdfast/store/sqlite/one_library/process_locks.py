@@ -183,7 +183,7 @@ def _lock_for_good(path: str, place: tuple[int, int]) -> None:
             fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, length, first)
             return
         except BlockingIOError:
-            # Somebody is alone with the file, for a moment.
+            # Another process has the file exclusively, for a moment.
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.005)
