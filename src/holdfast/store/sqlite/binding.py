@@ -79,6 +79,11 @@ class Execution(NamedTuple):
     all_or_none: bool = False
     """Whether it writes all rows of a table, or fails."""
 
+    @property
+    def is_insert(self) -> bool:
+        """Whether it is one change of a table that returns nothing."""
+        return self.all_or_none or (len(self.rows) == 1 and not self.returns)
+
     def at(self, now: int) -> Self:
         """Put in the time of the transaction."""
         place = self.now

@@ -110,6 +110,14 @@ class Connection(ABC):
     @abstractmethod
     def _write_many(self, sql: str, rows: Sequence[Parameters]) -> Collection[int]: ...
 
+    def write_alone(self, sql: str, parameters: Parameters) -> bool:
+        """Run one statement that is a transaction of its own; whether it wrote anything."""
+        try:
+            self._cursor.execute(sql, parameters)
+        except self._error as error:
+            raise self._fault(error, committing=True) from error
+        return bool(self._changes())
+
     def begin_immediate(self) -> None:
         """Begin a transaction that may write; `faults.Busy` if another connection is writing."""
         try:
