@@ -194,3 +194,5 @@ def test_a_stack_nobody_gives(app: Holdfast, hands: Hands) -> None:
         app.control.tasks.stack(handle, timeout=0.01)
     with pytest.raises(WaitTimeout):
         asyncio.run(app.control.tasks.astack(handle, timeout=0.01))
+    with pytest.raises(ConfigError, match="timeout=nan is not usable"):
+        app.control.tasks.stack(handle, timeout=float("nan"))

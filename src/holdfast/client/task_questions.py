@@ -18,6 +18,7 @@ from holdfast.client.access import Access
 from holdfast.client.explain import Why, explain
 from holdfast.client.handle import TaskHandle
 from holdfast.client.info import Attempt, TaskInfo
+from holdfast.client.wait import Deadline
 from holdfast.core.errors import IllegalTransition, WaitTimeout
 from holdfast.core.identity import sought
 from holdfast.core.status import TaskStatus
@@ -143,12 +144,11 @@ class TaskQuestions:
 
     def stack(self, task_id: TaskId, *, timeout: float = PATIENCE) -> str:
         """Where the code of a running task is; `WaitTimeout` if its worker does not say."""
-        raw = raw_id(task_id)
+        raw, deadline = raw_id(task_id), Deadline(timeout)
         self._access.run(partial(_check_running, raw))
         self._access.run(partial(ask_stack, raw))
-        deadline = time.monotonic() + timeout
         while True:
-            is_over = time.monotonic() >= deadline
+            is_over = deadline.has_passed
             found = self._access.run(partial(take_stack, raw, give_up=is_over))
             if found is not None:
                 return found
@@ -161,12 +161,11 @@ class TaskQuestions:
         """Where the code of a running task is; `WaitTimeout` if its worker does not say."""
         import asyncio
 
-        raw = raw_id(task_id)
+        raw, deadline = raw_id(task_id), Deadline(timeout)
         await self._access.arun(partial(_check_running, raw))
         await self._access.arun(partial(ask_stack, raw))
-        deadline = time.monotonic() + timeout
         while True:
-            is_over = time.monotonic() >= deadline
+            is_over = deadline.has_passed
             found = await self._access.arun(partial(take_stack, raw, give_up=is_over))
             if found is not None:
                 return found
