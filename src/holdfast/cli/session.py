@@ -186,7 +186,7 @@ def _look_for(place: Place) -> None:
             f"a database in memory belongs to one process ({place.described}): "
             "give --url with the URL of a file"
         )
-    if settings.engine == "sqlite" and not Path(settings.address).exists():
+    if not (settings.is_server or Path(settings.address).exists()):
         remedy = (
             "say which app it belongs to, as for the worker (--app MODULE:APP, or HOLDFAST_APP), "
             "or where it is (--url, or HOLDFAST_URL)"

@@ -19,7 +19,7 @@ from holdfast.core.options.policy import DEFAULT_TIMEOUT
 from holdfast.core.options.retention import Retention
 from holdfast.core.payload.codec import DEFAULT_LIMIT
 from holdfast.core.redaction import redact
-from holdfast.store.settings import MEMORY, SqliteDriver, StoreSettings, parse_url
+from holdfast.store.settings import SqliteDriver, StoreSettings, parse_url
 
 __all__ = ["Config", "Settings"]
 
@@ -192,7 +192,7 @@ def _store_settings(config: Config) -> StoreSettings:
         if setting.name in _OF_STORE and getattr(config, setting.name) != setting.default
     }
     settings = parse_url(config.url, **given)
-    if settings.engine == "sqlite" and settings.address != MEMORY:
+    if not (settings.is_server or settings.in_memory):
         # A relative path means the directory of now, whatever the process changes to later.
         settings = replace(settings, address=str(Path(settings.address).absolute()))
     return settings

@@ -30,7 +30,7 @@ class ExaminedDatabase:
         if self.settings.in_memory:
             raise Misused("a database in memory is always new: give the URL of a file")
         # Only a SQLite file may be one that nobody has made yet.
-        self.exists = self.settings.engine != "sqlite" or Path(self.settings.address).exists()
+        self.exists = self.settings.is_server or Path(self.settings.address).exists()
 
     def store(self) -> closing[Store]:
         """The store, as it is, for a block."""
@@ -146,7 +146,7 @@ def _state(found: SchemaStatus) -> str:
 
 
 def _engine(settings: StoreSettings, about: dict[str, Any]) -> str:
-    name = "SQLite" if settings.engine == "sqlite" else "PostgreSQL"
+    name = "PostgreSQL" if settings.is_server else "SQLite"
     return f"{name} {about.pop('version', '')}".strip()
 
 
