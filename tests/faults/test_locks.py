@@ -121,6 +121,15 @@ def test_a_task_that_waits_and_is_held_is_passed_over(site: Site) -> None:
     assert handle.get(5) == 7
 
 
+def _waits_for_a_lock(site: Site) -> bool:
+    with psycopg.connect(site.url, autocommit=True) as connection:
+        found = connection.execute(
+            "SELECT 1 FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return found.fetchone() is not None
+
+
 def test_a_unique_key_that_somebody_is_taking(site: Site) -> None:
     """Whoever wants to send under it waits; whoever sends something else does not."""
     site.worker("-c", "4", "--lease", str(LEASE)).ready()
@@ -131,7 +140,7 @@ def test_a_unique_key_that_somebody_is_taking(site: Site) -> None:
         with site.app.using(connection):
             site.options(unique=Unique("key"), queue="elsewhere").send("quick", 1)
         site.ledger.open_gate("a-sends", "b-sends")
-        passed(0.2)
+        until(lambda: _waits_for_a_lock(site), what="a send to wait for the key")
         for handle, name in zip(plain, ("c", "d"), strict=True):
             began = time.monotonic()
             site.ledger.open_gate(f"{name}-sends")

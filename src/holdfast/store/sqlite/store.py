@@ -186,15 +186,9 @@ class SqliteStore:
         lock, for which sending threads then have to wait.
         """
         assert statement.table is not None
-        self._turns.enter(self._settings.lock_timeout)
-        try:
-            has_written = self._until_free(lambda: self._try_to_insert(call))
-        finally:
-            self._turns.leave()
-        if self._connections.opener.must_not_checkpoint:
-            self._checkpointer.after_a_write()
+        has_written = self._in_turn(lambda: self._until_free(lambda: self._try_to_insert(call)))
         if statement.hint is not None:
-            self._doorbell.ring(statement.hint.channel, statement.hint.queues)
+            self._ring([statement.hint])
         return [row[:1] for row in statement.table.rows] if has_written else ()
 
     def _try_to_insert(self, call: Execution) -> bool:
@@ -302,13 +296,20 @@ class SqliteStore:
             self._connections.give_writer(connection)
 
     def _write(self, work: Work[T]) -> T:
-        self._turns.enter(self._settings.lock_timeout)
-        try:
+        def write() -> T:
             connection = self._begin()
             try:
-                value = self._transact(connection, work)
+                return self._transact(connection, work)
             finally:
                 self._connections.give_writer(connection)
+
+        return self._in_turn(write)
+
+    def _in_turn(self, write: Callable[[], T]) -> T:
+        """Write when the turn has come, and keep the WAL short where the library does not."""
+        self._turns.enter(self._settings.lock_timeout)
+        try:
+            value = write()
         finally:
             self._turns.leave()
         if self._connections.opener.must_not_checkpoint:
