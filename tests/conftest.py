@@ -6,6 +6,7 @@ import os
 import signal
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,21 @@ def pytest_make_collect_report(
         report.outcome = "failed"
         report.longrepr = f"{collector.nodeid} skipped itself ({report.longrepr}); no test may"
     return report
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--failures-to", help="write the failing tests into this file, one a line")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The controller alone knows of all failures; `tools/run_tests.py` reads what it writes."""
+    file = session.config.getoption("--failures-to")
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if file is None or hasattr(session.config, "workerinput") or reporter is None:
+        return
+    ended_badly = [*reporter.stats.get("failed", []), *reporter.stats.get("error", [])]
+    Path(file).write_text("\n".join(dict.fromkeys(report.nodeid for report in ended_badly)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
