@@ -100,13 +100,17 @@ class WorkerProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
         self._reader.join(1.0)
         assert self.process.stdout is not None
         self.process.stdout.close()
+        if error is not None:
+            error.add_note("\n".join([f"the worker {self.pid} had said:", *self._lines[-60:]]))
 
 
 def _children(pid: int) -> set[int]:
