@@ -20,6 +20,7 @@ from holdfast.core.outcome import (
     CancelAcknowledged,
     Crashed,
     Failed,
+    HandedOver,
     Interrupted,
     NotBegun,
     Outcome,
@@ -115,6 +116,10 @@ def _decide(
     match outcome:
         case Returned(result):
             return Change(verb=Verb.COMPLETE, target=TaskStatus.COMPLETED, result=result)
+        case HandedOver():
+            return _fail(
+                TaskError.ours(ErrorCode.RESULT_INVALID, "only a step of a workflow can add steps")
+            )
         case Failed(error, listed):
             if listed and policy.retry is not None and not policy.at_most_once:
                 return _retry(task, policy.retry, task.max_retries, error, None, random)

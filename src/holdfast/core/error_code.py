@@ -40,6 +40,8 @@ class ErrorCode(StrEnum):
     RESULT_NOT_SERIALISABLE = "RESULT_NOT_SERIALISABLE"
     RESULT_TOO_LARGE = "RESULT_TOO_LARGE"
     RESULT_INVALID = "RESULT_INVALID"
+    PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
+    UPSTREAM_MISSING = "UPSTREAM_MISSING"
     AT_MOST_ONCE = "AT_MOST_ONCE"
     INVALID_ROW = "INVALID_ROW"
 
@@ -53,6 +55,7 @@ class ErrorCode(StrEnum):
     UPSTREAM_FAILED = "UPSTREAM_FAILED"
     UPSTREAM_CANCELLED = "UPSTREAM_CANCELLED"
     UPSTREAM_SUCCEEDED = "UPSTREAM_SUCCEEDED"
+    WORKFLOW_DEADLINE = "WORKFLOW_DEADLINE"
 
     @property
     def family(self) -> ErrorFamily:
@@ -80,6 +83,8 @@ _MEANINGS: dict[ErrorFamily, dict[ErrorCode, str]] = {
         ErrorCode.RESULT_NOT_SERIALISABLE: "the result would not come back from JSON as it was",
         ErrorCode.RESULT_TOO_LARGE: "the result is larger than the limit",
         ErrorCode.RESULT_INVALID: "the code returned something its return annotation excludes",
+        ErrorCode.PAYLOAD_TOO_LARGE: "with the values of other steps, the arguments are too large",
+        ErrorCode.UPSTREAM_MISSING: "the value of another step, which this one needs, is gone",
         ErrorCode.AT_MOST_ONCE: "an `at_most_once` task asked to be started again",
         ErrorCode.INVALID_ROW: "the stored row cannot be read: damaged, or written by hand",
     },
@@ -95,6 +100,7 @@ _MEANINGS: dict[ErrorFamily, dict[ErrorCode, str]] = {
         ErrorCode.UPSTREAM_FAILED: "a step this one depends on did not succeed",
         ErrorCode.UPSTREAM_CANCELLED: "a step this one depends on was cancelled",
         ErrorCode.UPSTREAM_SUCCEEDED: "not needed: a step whose failure it waits for succeeded",
+        ErrorCode.WORKFLOW_DEADLINE: "the deadline of its workflow passed before it had ended",
     },
 }
 _MEANING = {code: text for codes in _MEANINGS.values() for code, text in codes.items()}

@@ -25,6 +25,7 @@ __all__ = [
     "CancelAcknowledged",
     "Crashed",
     "Failed",
+    "HandedOver",
     "Interrupted",
     "NotBegun",
     "Outcome",
@@ -53,6 +54,16 @@ class Returned(_Kind, frozen=True):
     """The code returned; `result` is the JSON of its value."""
 
     result: str
+
+
+class HandedOver(_Kind, frozen=True):
+    """The code of a workflow's step returned and left its value to steps that it adds.
+
+    `added` is an `AddedPlan` (`core.workflows.plan`), encoded: what it says is checked by whoever
+    writes it, so that a child that says nonsense fails its own task alone.
+    """
+
+    added: bytes
 
 
 class Failed(_Kind, frozen=True):
@@ -129,6 +140,7 @@ class Interrupted(_Kind, frozen=True):
 
 Reported: TypeAlias = (
     Returned
+    | HandedOver
     | Failed
     | RetryAsked
     | SnoozeAsked
