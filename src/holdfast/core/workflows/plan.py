@@ -10,8 +10,7 @@ The builder promises:
     `workflow_id`, `depends_on`, `deps_needed`, `unique_key` and `unique_slot` are left alone: the
     store fills them in. `run_at` and `delay_us` are the step's own, counted as `unblock` says.
 *   A value that another step gives is not in `args` or `kwargs`: what stands there is replaced as
-    `inputs` says, whose format is `core.workflows.inputs`. It names steps by their index in the
-    same plan.
+    `inputs` says, in the builder's own format. It names steps by their index in the same plan.
 *   `handler` and `cleanup` are told, because `.outcome` and `.ended` are both "always" here.
 *   Names are unique in a plan, the whole is within its limit of steps, and every text can be
     stored (no NUL, no lone surrogates).
@@ -87,7 +86,7 @@ class StepPlan(Struct, frozen=True, array_like=True):
     hidden: str | None = None
     """What a step that the user has not written is for: "map", "workflow"."""
     inputs: str | None = None
-    """Which of its arguments other steps give; see `core.workflows.inputs`."""
+    """Which of its arguments other steps give, in the builder's own format."""
 
 
 class WorkflowPlan(Struct, frozen=True, array_like=True, kw_only=True):
@@ -111,7 +110,7 @@ class WorkflowPlan(Struct, frozen=True, array_like=True, kw_only=True):
     digest: str
     """Of the content. The same id with another digest is a `PayloadMismatch`."""
     returns: str | None = None
-    """What the whole returns, as a template of results; see `core.workflows.inputs`."""
+    """What the whole returns, as a template of results, in the builder's own format."""
     sent_at: int = 0
     parent_id: bytes | None = None
     """The task that sent it."""
