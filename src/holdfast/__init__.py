@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         WaitTimeout,
     )
     from holdfast.core.hooks import TaskEvent, WorkerEvent
+    from holdfast.core.options.limit import Limit
     from holdfast.core.options.retention import Retention
     from holdfast.core.options.retry import Retry
     from holdfast.core.options.unique import Unique
@@ -60,6 +61,7 @@ __all__ = [
     "Holdfast",
     "HoldfastError",
     "IllegalTransition",
+    "Limit",
     "PayloadError",
     "PayloadMismatch",
     "Retention",
@@ -107,6 +109,7 @@ _HOMES = {
     "holdfast.core.hooks": ("TaskEvent", "WorkerEvent"),
     "holdfast.core.options.retention": ("Retention",),
     "holdfast.core.options.retry": ("Retry",),
+    "holdfast.core.options.limit": ("Limit",),
     "holdfast.core.options.unique": ("Unique",),
     "holdfast.core.result": ("TaskError", "TaskResult"),
     "holdfast.core.signals": ("Abort", "RetryLater", "Snooze"),

@@ -16,6 +16,7 @@ PUBLIC = [
     "Holdfast",
     "HoldfastError",
     "IllegalTransition",
+    "Limit",
     "PayloadError",
     "PayloadMismatch",
     "Retention",

@@ -16,18 +16,21 @@ from uuid import UUID
 
 from holdfast.client.access import Access
 from holdfast.client.info import Listing, TaskInfo
+from holdfast.client.limit_control import LimitedQueues, LimitedTasks
 from holdfast.client.one_task import ManyVerb, ResubmitOptions, resubmission
 from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
 from holdfast.client.worker_control import WorkerControl
 from holdfast.core.errors import ConfigError, UnreadableRow
 from holdfast.core.identity import as_bytes
+from holdfast.core.limiting import LimitBook, queue_scope
 from holdfast.core.moment import Due, When, due, from_us, optional_us
 from holdfast.core.options import checks
+from holdfast.core.options.limit import Limit
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import QueueRecord, TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Op, Steps, reads, writes
-from holdfast.store.verbs import cancel, inspect, newest, operate, queues, timing, workers
+from holdfast.store.verbs import cancel, inspect, limits, newest, operate, queues, timing, workers
 from holdfast.store.verbs.unreadable import delete_unreadable
 
 __all__ = ["Control", "QueueControl", "QueueInfo", "TaskControl", "TaskCounts", "TaskPage"]
@@ -91,6 +94,9 @@ class QueueInfo:
     oldest_enqueued_at: datetime | None
     scheduled: int = 0
     """Held until their time; counted among the 10,000 of all queues that are due next."""
+    limits: Sequence[Limit] = ()
+    fair: bool = True
+    """Whether its concurrency keys take turns."""
 
 
 class Control:
@@ -112,7 +118,7 @@ class Control:
         return from_us((await self._access.arun(partial(timing.next_due))).now)
 
 
-class TaskControl(TaskQuestions):
+class TaskControl(LimitedTasks, TaskQuestions):
     """`app.control.tasks`."""
 
     def list(
@@ -238,23 +244,25 @@ class DeadLetterControl:
         return _by_uuid(await self._access.arun(partial(_of_dead, raw_ids(ids), operate.delete)))
 
 
-class QueueControl:
+class QueueControl(LimitedQueues):
     """`app.control.queues`."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
 
     def list(self) -> Listing[QueueInfo]:
-        """The queues in which something waits or is scheduled, and those that were ever paused."""
+        """The queues in which something waits or is scheduled, and those that were ever paused or
+        have a limit."""
         unreadable: list[UnreadableRow] = []
-        found = self._access.run(partial(queues.list_queues, set_aside=unreadable))
-        return Listing(map(_queue, found), unreadable)
+        found = self._access.run(partial(_list_queues, unreadable))
+        return Listing(found, unreadable)
 
     async def alist(self) -> Listing[QueueInfo]:
-        """The queues in which something waits or is scheduled, and those that were ever paused."""
+        """The queues in which something waits or is scheduled, and those that were ever paused or
+        have a limit."""
         unreadable: list[UnreadableRow] = []
-        found = await self._access.arun(partial(queues.list_queues, set_aside=unreadable))
-        return Listing(map(_queue, found), unreadable)
+        found = await self._access.arun(partial(_list_queues, unreadable))
+        return Listing(found, unreadable)
 
     def seen(self, queue: str) -> bool:
         """Whether there is any sign of such a queue: a task, a worker that serves it, a pause."""
@@ -360,7 +368,19 @@ def _is_seen(queue: str) -> Steps[bool]:
     return bool(page.tasks)
 
 
-def _queue(record: QueueRecord) -> QueueInfo:
+@reads
+def _list_queues(unreadable: list[UnreadableRow]) -> Steps[list[QueueInfo]]:
+    found = yield from queues.list_queues(set_aside=unreadable)
+    book = yield from limits.book(unreadable)
+    there = {record.queue_name for record in found}
+    for scope in book.limits:
+        kind, _, name = scope.partition(" ")
+        if kind == "queue" and name not in there:
+            found.append(QueueRecord(name, None, None, 0, None))
+    return [_queue(record, book) for record in found]
+
+
+def _queue(record: QueueRecord, book: LimitBook) -> QueueInfo:
     paused, oldest = record.paused_at, record.oldest_enqueued_at
     return QueueInfo(
         record.queue_name,
@@ -369,4 +389,6 @@ def _queue(record: QueueRecord) -> QueueInfo:
         record.pending,
         None if oldest is None else from_us(oldest),
         record.scheduled,
+        book.limits.get(queue_scope(record.queue_name), ()),
+        record.queue_name not in book.unfair,
     )

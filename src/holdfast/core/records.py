@@ -60,6 +60,7 @@ class Submission(NamedTuple):
     schedule_name: str | None = None
     schedule_tick: int | None = None
     trace_context: str | None = None
+    concurrency_key: str | None = None
 
 
 class SubmitAnswer(StrEnum):

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from holdfast.core.hooks import OF_WORKER, AppHooks
 from holdfast.core.options.definition import TaskDefinition
+from holdfast.core.options.limit import encode
 from holdfast.runtime.wire.messages import KnownTask, Manifest
 from holdfast.store.callers.home import Home
 from holdfast.store.protocol import Store
@@ -68,6 +69,7 @@ def manifest(application: Application, name: str, threads: int) -> Manifest:
                 max_concurrent=task.max_concurrent,
                 task_options=task.task_options,
                 hooks=sorted((everywhere - OF_WORKER) | set(task.hooks.names)),
+                limits=encode(task.limits),
             )
             for task in application.tasks
         ],

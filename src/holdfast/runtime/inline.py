@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from time import monotonic_ns
 
 from holdfast.core.decide import decide
+from holdfast.core.limiting import LimitBook
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Returned
 from holdfast.core.records import Answer, ClaimedTask
@@ -31,7 +32,7 @@ from holdfast.runtime.supervisor.state.child_handle import job_of
 from holdfast.runtime.wire.messages import Note
 from holdfast.store.callers.home import Home
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import claims, evidence, finish, timing
+from holdfast.store.verbs import claims, evidence, finish, limited_claims, limits, timing
 from holdfast.store.verbs.claims import Begin
 from holdfast.store.verbs.evidence import TaskNote
 from holdfast.store.verbs.finish import Completion, RunChange
@@ -60,6 +61,8 @@ class Inline:
         self._names: Sequence[str] = ()
         self._found: deque[ClaimedTask] = deque()
         self._tokens: list[bytes] = []
+        self._last_key: dict[str, str] = {}
+        """By queue: where the turns of concurrency keys go on."""
         self._runs = 0
         self._thread = 0
         """The thread that runs tasks: what another one waits for is not our business."""
@@ -97,9 +100,12 @@ class Inline:
     def run_until_idle(self, queues: Sequence[str] = ()) -> int:
         """Run tasks until none is ready; how many runs there were.
 
-        Tasks that are due are promoted first; one that is due later is left alone.
+        Tasks that are due are promoted first; one that is due later is left alone, and so is one
+        that a limit holds back.
         """
         self._names = queues or sorted({task.queue for task in self._application.tasks})
+        declared = {task.name: task.limits for task in self._application.tasks}
+        self.store.attempt(lambda: limits.declare(declared))
         self._drain()
         self.store.run(claims.clean(self._tokens))
         return self._runs
@@ -127,20 +133,39 @@ class Inline:
         return bool(found)
 
     def _claim(self, queue: str) -> Sequence[ClaimedTask]:
-        claimed = self.store.run(
-            claims.claim(
-                claims.Request(
-                    token=os.urandom(16),
-                    worker_id=self._worker_id,
-                    queue=queue,
-                    known=self._known,
-                    wanted=_BATCH,
-                    lease_us=_LEASE_US,
-                    policies=self._policies,
-                )
-            )
+        """Some tasks of a queue; those that have a limit or a key one by one, as it allows."""
+        book = self.store.run(limits.book())
+        apart = [
+            known for known in self._known if book.limits_whole(queue, claims.task_name_of(known))
+        ]
+        rest = [known for known in self._known if known not in apart]
+        if rest:
+            found = self.store.run(claims.claim(self._request(queue, rest, _BATCH, book)))
+            if found.tasks:
+                return found.tasks
+        if apart:
+            request = self._request(queue, apart, 1, book)
+            limited = self.store.run(limited_claims.claim(request, book))
+            if limited.claimed.tasks:
+                return limited.claimed.tasks
+        request, last = self._request(queue, self._known, 1, book), self._last_key.get(queue, "")
+        turned = self.store.run(limited_claims.claim_keys(request, book, last))
+        self._last_key[queue] = turned.last_key
+        return turned.claimed.tasks
+
+    def _request(
+        self, queue: str, known: Sequence[str], wanted: int, book: LimitBook
+    ) -> claims.Request:
+        return claims.Request(
+            token=os.urandom(16),
+            worker_id=self._worker_id,
+            queue=queue,
+            known=known,
+            wanted=wanted,
+            lease_us=_LEASE_US,
+            policies=self._policies,
+            limits_version=book.version,
         )
-        return claimed.tasks
 
     def _run(self, task: ClaimedTask) -> int:
         begin = Begin(task.key, task.token, os.getpid(), "inline")

@@ -30,7 +30,10 @@ class Migration:
     summary: str
 
 
-MIGRATIONS = (Migration(1, 1, "every table of Holdfast"),)
+MIGRATIONS = (
+    Migration(1, 1, "every table of Holdfast"),
+    Migration(4, 4, "limits, concurrency keys, turns between keys"),
+)
 CODE = MIGRATIONS[-1].version
 
 
@@ -93,7 +96,8 @@ def read_status(connection: SchemaConnection) -> SchemaStatus:
             )
         return SchemaStatus(None, None, CODE, MIGRATIONS)
     newest = max(applied, key=lambda row: row.version)
-    pending = tuple(m for m in MIGRATIONS if m.version > newest.version)
+    there = {row.version for row in applied}
+    pending = tuple(m for m in MIGRATIONS if m.version not in there)
     return SchemaStatus(newest.version, newest.min_code, CODE, pending)
 
 

@@ -31,7 +31,8 @@ TABLES = (
     "worker_states",
     "queues",
     "limits",
-    "keys",
+    "counters",
+    "freed",
     "schedules",
     "workflows",
     "task_dependencies",
@@ -41,8 +42,14 @@ TABLES = (
     "schema_version",
 )
 
+_NO_TABLES = ("now", "free_slots", "keys")
+"""Functions of ours, and tables that a migration has removed."""
 _SUFFIX: dict[Dialect, str] = {"postgresql": "postgres", "sqlite": "sqlite"}
-_OURS = re.compile(r"\bholdfast_(?:" + "|".join((*TABLES, "now")) + r")\b")
+_OURS = re.compile(
+    r"\bholdfast_(?:" + "|".join((*TABLES, *_NO_TABLES)) + r")\b"
+    # An index is found in its schema, a new one is made where its table is.
+    r"|(?<=DROP INDEX )holdfast_\w+"
+)
 _NOW = re.compile(r"(?<![:\w]):now\b")
 _COMMENT = re.compile(r"--[^\n]*")
 _PARAMETER = re.compile(

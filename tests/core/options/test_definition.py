@@ -143,8 +143,8 @@ def test_a_script_calls_its_tasks_as_the_worker_will() -> None:
         ({"dead_letter": 0}, "dead_letter", "give True or False"),
         ({"good_for": 0}, "good_for", "must be longer than nothing"),
         ({"tags": "abc"}, "tags", "give a list of strings"),
-        ({"limit": object()}, "limit", "'limit' is not an option of a task"),
-        ({"concurrency_key": "x"}, "concurrency_key", "is not an option of a task"),
+        ({"limit": 3}, "limit", "give Limit"),
+        ({"concurrency_key": "x"}, "concurrency_key", "it names no parameter"),
         ({"prioritty": 5}, "prioritty", "'prioritty' is not an option of a task"),
     ],
 )

@@ -30,7 +30,10 @@ ASKED = statements(list(range(1, 101)))
 
 BY_KEY = "USING INTEGER PRIMARY KEY (rowid=?)"
 BY_ID = "USING INDEX sqlite_autoindex_holdfast_tasks_1 (id=?)"
-IN_ORDER = "USING INDEX holdfast_tasks_claim (queue_name=? AND (priority,enqueued_at,id)>(?,?,?))"
+IN_ORDER = (
+    "USING INDEX holdfast_tasks_claim "
+    "(queue_name=? AND <expr>=? AND (priority,enqueued_at,id)>(?,?,?))"
+)
 WANTED = {
     "claim": {IN_ORDER, BY_KEY},
     "claim_horizon": {IN_ORDER},

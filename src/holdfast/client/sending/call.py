@@ -25,6 +25,7 @@ from holdfast.core.errors import ConfigError, PayloadError
 from holdfast.core.identity import Lineage, current, new_id, new_ids
 from holdfast.core.moment import Due, from_us
 from holdfast.core.options import checks
+from holdfast.core.options.concurrency_key import KeyTemplate
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.options.policy import BY_NAME
 from holdfast.core.options.unique import Unique, slot
@@ -87,7 +88,10 @@ class Fingerprinter:
         before = (asked.task_name, asked.version, asked.queue_name, asked.priority)
         times = (asked.delay_us, asked.run_at, asked.good_until, asked.good_for_us)
         self._head = to_json(before)[:-1]
-        self._tail = to_json((*times, asked.task_options, asked.tags))[1:-1]
+        rest = [asked.task_options, asked.tags]
+        if asked.concurrency_key is not None:
+            rest.append(asked.concurrency_key)
+        self._tail = to_json((*times, *rest))[1:-1]
 
     def __call__(self, args: str, kwargs: str, unique_key: str | None = None) -> str:
         """The digest of one send: 64 hex digits."""
@@ -105,6 +109,7 @@ class Form:
         choice: SendOptions,
         unique: Unique | None = None,
         signature: Signature | None = None,
+        key_template: KeyTemplate | None = None,
     ) -> None:
         due = choice.due or _AT_ONCE
         chosen: dict[str, Any] = {"delay_us": due.delay_us, "run_at": due.run_at}
@@ -116,6 +121,10 @@ class Form:
             chosen["tags"] = to_json(choice.tags) if choice.tags else None
         if choice.good_until is not None or choice.good_for_us is not None:
             chosen |= {"good_until": choice.good_until, "good_for_us": choice.good_for_us}
+        if choice.concurrency_key is not None:
+            chosen["concurrency_key"] = choice.concurrency_key
+        is_chosen = choice.concurrency_key is not None or choice.no_key
+        self._key_template = None if is_chosen else key_template
         self._unique = None if choice.not_unique else choice.unique or unique
         if self._unique is not None:
             chosen["on_conflict"] = self._unique.on_conflict
@@ -147,7 +156,7 @@ class Form:
             tags=task.tags_json,
             good_for_us=task.good_for_us,
         )
-        return cls(blank, choice, task.unique, task.signature)
+        return cls(blank, choice, task.unique, task.signature, task.key_template)
 
     @classmethod
     def named(cls, name: str, version: int | None, choice: SendOptions) -> Form:
@@ -207,6 +216,9 @@ class Form:
         submission = Submission._make(
             (id, *self._before, args_json, kwargs_json, sha, now, *self._after)
         )
+        if self._key_template is not None:
+            turn = self._key_template.fill(args, kwargs)
+            submission = submission._replace(concurrency_key=turn)
         if unique_slot is not None:
             submission = submission._replace(unique_key=key or unique_slot, unique_slot=unique_slot)
         if lineage is not None:

@@ -16,6 +16,7 @@ from holdfast.core.errors import ConfigError
 from holdfast.core.identity import as_bytes
 from holdfast.core.moment import Due, Span, When, due, instant_us
 from holdfast.core.options import checks
+from holdfast.core.options.concurrency_key import check_key
 from holdfast.core.options.unique import Unique
 
 __all__ = ["PLAIN", "CallOptions", "SendOptions", "choose", "put_off"]
@@ -42,6 +43,8 @@ class CallOptions(TypedDict, total=False):
     """The id of this call: sending it again under the same id is one task, not two."""
     tags: Iterable[str]
     """Words to find it by, instead of the task's."""
+    concurrency_key: str | None
+    """Whose turn it takes, instead of what the task makes of its arguments; None: nobody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,9 @@ class SendOptions:
     """`unique=None` was asked for: not even if the task is."""
     id: bytes | None = None
     tags: tuple[str, ...] | None = None
+    concurrency_key: str | None = None
+    no_key: bool = False
+    """`concurrency_key=None` was asked for: not even if the task has one."""
 
 
 PLAIN: Final = SendOptions()
@@ -100,6 +106,9 @@ def _read(options: CallOptions) -> Iterable[dict[str, Any]]:
         yield {"id": as_bytes(options["id"])}
     if "tags" in options:
         yield {"tags": checks.tags(options["tags"])}
+    if "concurrency_key" in options:
+        key = options["concurrency_key"]
+        yield {"concurrency_key": None if key is None else check_key(key), "no_key": key is None}
 
 
 def put_off(base: SendOptions, when: When) -> SendOptions:

@@ -16,6 +16,9 @@ from holdfast.core.errors import ConfigError
 from holdfast.core.hooks import TaskHooks
 from holdfast.core.moment import Span
 from holdfast.core.options import checks
+from holdfast.core.options.concurrency_key import KeyTemplate
+from holdfast.core.options.limit import Limit, Limits
+from holdfast.core.options.limit import read as read_limits
 from holdfast.core.options.policy import DEFAULT_TIMEOUT, OnCrash, OnShutdown, Policy
 from holdfast.core.options.retry import Retry
 from holdfast.core.options.unique import Unique
@@ -61,6 +64,12 @@ class TaskOptions(TypedDict, total=False):
     """How many of its calls one worker runs at a time."""
     unique: Unique | None
     """At most one live call per key, see `Unique`."""
+    limit: Limits | None
+    """How many of its calls may run at a time, and begin in a time, in the whole fleet: a `Limit`,
+    or a list of them."""
+    concurrency_key: str | None
+    """Whose turn a call takes: a text made of its arguments, as in "{tenant}". Keys take turns, and
+    `Limit(per_key=…)` limits each."""
     dead_letter: bool
     """Whether a call that failed for good is listed among the dead letters."""
     capture_output: bool
@@ -87,6 +96,8 @@ class TaskDefinition:
     executor: Executor
     max_concurrent: int | None
     unique: Unique | None
+    limits: tuple[Limit, ...]
+    key_template: KeyTemplate | None
     good_for_us: int | None
     tags: tuple[str, ...]
     hooks: TaskHooks = field(default_factory=TaskHooks)
@@ -123,6 +134,7 @@ def define(
     policy = _policy(name, executor, default_timeout, options)
     max_concurrent = options.get("max_concurrent")
     good_for = options.get("good_for")
+    template = options.get("concurrency_key")
     return TaskDefinition(
         name=name,
         version=checks.at_least(1, options.get("version", 1), "version"),
@@ -137,6 +149,8 @@ def define(
             None if max_concurrent is None else checks.at_least(1, max_concurrent, "max_concurrent")
         ),
         unique=unique,
+        limits=read_limits(options.get("limit")),
+        key_template=None if template is None else KeyTemplate(template, function, name),
         good_for_us=None if good_for is None else checks.positive_us(good_for, "good_for"),
         tags=checks.tags(options.get("tags", ())),
     )

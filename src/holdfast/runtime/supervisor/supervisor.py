@@ -176,6 +176,7 @@ class Supervisor:
             outage,
             worker_id=self.worker_id,
             hostname=self._hostname,
+            tasks=self.manifest.tasks,
             refused=self._refused,
         )
         finisher = Finisher(

@@ -57,6 +57,8 @@ class KnownTask(msgspec.Struct, frozen=True, array_like=True):
     max_concurrent: int | None
     task_options: str | None
     hooks: list[str] = []
+    limits: str | None = None
+    """The limits that its code declares, as they are stored."""
 
 
 class Manifest(Message, frozen=True):

@@ -12,6 +12,8 @@
 -- ends such a task. (Its length is known without reading it.)
 -- A careful claim passes over rows that break the constraints of the table, which would have the
 -- whole claim refused.
+-- Only tasks without a key, and only under the limits that the caller knows: one who does not know
+-- of a change gets nothing, and has to learn of it first (`limited_claims`).
 -- A task that was sent by name, without its definition, is given the rules of whoever claims it.
 -- Differs from SQLite: row locks, and the lease row is written by the same statement.
 WITH picked AS MATERIALIZED (
@@ -32,6 +34,7 @@ WITH picked AS MATERIALIZED (
         FROM holdfast_tasks AS task
         WHERE task.queue_name = :queue_name
             AND task.ready
+            AND coalesce(task.concurrency_key, '') = ''
             AND (task.priority, task.enqueued_at, task.id)
                 > (:after_priority::int, :after_enqueued_at::timestamptz, :after_id::uuid)
         ORDER BY task.priority, task.enqueued_at, task.id
@@ -54,11 +57,13 @@ WITH picked AS MATERIALIZED (
             SELECT FROM holdfast_queues AS queue
             WHERE queue.queue_name = :queue_name AND queue.paused_at IS NOT NULL
         )
+        AND (SELECT value FROM holdfast_meta WHERE name = 'limits')
+            IS NOT DISTINCT FROM :limits_version::text
     LIMIT :wanted::int
 ), claimed AS (
     UPDATE holdfast_tasks AS task
     SET status = CASE WHEN :begins::boolean THEN 'RUNNING' ELSE 'CLAIMED' END,
-        ready = false, claim_token = :token::uuid, claimed_at = :now,
+        ready = false, claim_token = :token::uuid, slots = 0, claimed_at = :now,
         claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now,
         attempt = task.attempt + CASE WHEN :begins::boolean THEN 1 ELSE 0 END,
         started_at = CASE WHEN :begins::boolean THEN :now ELSE task.started_at END,

@@ -6,7 +6,8 @@
 -- none: the token was used before.) As bytes: in a text, one value that is not UTF-8 would make
 -- the library refuse all. What is too long to be handed out is emptied, because a row that is
 -- written here is written whole. At most 1,000 entries are examined. A careful claim passes over
--- rows that break the constraints of the table, which would have the whole claim refused.
+-- rows that break the constraints of the table, which would have the whole claim refused. Only tasks
+-- without a key are taken, and only under the limits that the caller knows.
 INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)
 SELECT :token, :worker_id, :now + :lease_us, json_group_array(seq)
 FROM (
@@ -27,6 +28,7 @@ FROM (
         FROM holdfast_tasks
         WHERE queue_name = :queue_name
             AND ready
+            AND coalesce(concurrency_key, '') = ''
             AND (priority, enqueued_at, id) > (:after_priority, :after_enqueued_at, :after_id)
         ORDER BY priority, enqueued_at, id
         LIMIT 1000
@@ -40,12 +42,13 @@ FROM (
             SELECT 1 FROM holdfast_queues AS queue
             WHERE queue.queue_name = :queue_name AND queue.paused_at IS NOT NULL
         )
+        AND (SELECT value FROM holdfast_meta WHERE name = 'limits') IS :limits_version
     LIMIT :wanted
 )
 HAVING count(*) > 0;
 UPDATE holdfast_tasks
 SET status = iif(:begins, 'RUNNING', 'CLAIMED'), ready = 0, claim_token = :token,
-    claimed_at = :now, claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now,
+    slots = 0, claimed_at = :now, claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now,
     attempt = attempt + :begins,
     started_at = iif(:begins, :now, started_at),
     first_started_at = iif(:begins, ifnull(first_started_at, :now), first_started_at),

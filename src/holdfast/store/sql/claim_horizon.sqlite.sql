@@ -4,6 +4,7 @@ SELECT priority, enqueued_at, id
 FROM holdfast_tasks
 WHERE queue_name = :queue_name
     AND ready
+    AND coalesce(concurrency_key, '') = :concurrency_key
     AND (priority, enqueued_at, id) > (:after_priority, :after_enqueued_at, :after_id)
 ORDER BY priority, enqueued_at, id
 LIMIT 1 OFFSET 999;

@@ -5,6 +5,7 @@
 UPDATE holdfast_tasks
 SET args = :args, kwargs = :kwargs, task_options = :task_options, tags = :tags,
     version = :version::int, max_retries = :max_retries::int,
+    concurrency_key = :concurrency_key::text,
     good_until = coalesce(
         :good_until::timestamptz,
         greatest(enqueued_at, :now) + :good_for_us::bigint * interval '1 microsecond'),

@@ -5,6 +5,7 @@
 UPDATE holdfast_tasks
 SET args = :args, kwargs = :kwargs, task_options = :task_options, tags = :tags,
     version = :version, max_retries = :max_retries,
+    concurrency_key = :concurrency_key,
     good_until = ifnull(:good_until, max(enqueued_at, :now) + :good_for_us),
     expire_at = ifnull(:good_until, max(enqueued_at, :now) + :good_for_us),
     good_for_us = :good_for_us, updated_at = :now

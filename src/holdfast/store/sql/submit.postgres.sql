@@ -5,14 +5,14 @@ INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
     max_retries, unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
-    root_id, schedule_name, schedule_tick, trace_context,
+    root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
     status, ready, due_at, enqueued_at
 )
 SELECT
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, now, now, run_at, deadline.at, good_for_us, deadline.at,
     max_retries, unique_slot, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
-    root_id, schedule_name, schedule_tick, trace_context,
+    root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
     CASE WHEN waiting THEN 'WAITING' WHEN run_at > now THEN 'SCHEDULED' ELSE 'PENDING' END,
     NOT waiting AND (run_at > now) IS NOT TRUE,
     CASE WHEN NOT waiting AND run_at > now THEN run_at END,
@@ -32,12 +32,12 @@ FROM (
             :max_retries::int[], :unique_slot::text[],
             :workflow_id::uuid[], :deps_needed::int[], :deps_open::int[], :parent_id::uuid[],
             :root_id::uuid[], :schedule_name::text[], :schedule_tick::timestamptz[],
-            :trace_context::text[]
+            :trace_context::text[], :concurrency_key::text[]
         ) AS task (
             id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
             enqueue_sha, sent_at, delay_us, asked_at, good_until, good_for_us, max_retries,
             unique_slot, workflow_id, deps_needed, deps_open, parent_id, root_id,
-            schedule_name, schedule_tick, trace_context
+            schedule_name, schedule_tick, trace_context, concurrency_key
         ),
         -- OFFSET 0: one reading of the clock for all columns of all rows.
         (SELECT :now AS now OFFSET 0) AS clock

@@ -7,7 +7,7 @@ INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
     max_retries, unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
-    root_id, schedule_name, schedule_tick, trace_context,
+    root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
     status, ready, due_at, enqueued_at
 )
 VALUES (
@@ -24,6 +24,7 @@ VALUES (
     END,
     :max_retries, :unique_slot, :unique_slot, :workflow_id,
     :deps_needed, :deps_open, :parent_id, :root_id, :schedule_name, :schedule_tick, :trace_context,
+    :concurrency_key,
     CASE
         WHEN :deps_open > 0 THEN 'WAITING'
         WHEN ifnull(:now + :delay_us, :asked_at) > :now THEN 'SCHEDULED'

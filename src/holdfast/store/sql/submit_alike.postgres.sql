@@ -7,7 +7,7 @@ INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
     max_retries, unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
-    root_id, schedule_name, schedule_tick, trace_context,
+    root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
     status, ready, due_at, enqueued_at
 )
 SELECT
@@ -16,6 +16,7 @@ SELECT
     deadline.at, :good_for_us::bigint, deadline.at, :max_retries::int, task.unique_slot,
     task.unique_slot, :workflow_id::uuid, :deps_needed::int, :deps_open::int, :parent_id::uuid,
     :root_id::uuid, :schedule_name::text, :schedule_tick::timestamptz, :trace_context::text,
+    :concurrency_key::text,
     CASE WHEN waiting THEN 'WAITING' WHEN run_at > now THEN 'SCHEDULED' ELSE 'PENDING' END,
     NOT waiting AND (run_at > now) IS NOT TRUE,
     CASE WHEN NOT waiting AND run_at > now THEN run_at END,

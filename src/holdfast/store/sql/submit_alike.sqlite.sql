@@ -7,7 +7,7 @@ INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
     max_retries, unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
-    root_id, schedule_name, schedule_tick, trace_context,
+    root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
     status, ready, due_at, enqueued_at
 )
 SELECT
@@ -17,6 +17,7 @@ SELECT
     deadline, :good_for_us, deadline, :max_retries,
     json_extract(value, '$[5]'), json_extract(value, '$[5]'), :workflow_id, :deps_needed,
     :deps_open, :parent_id, :root_id, :schedule_name, :schedule_tick, :trace_context,
+    :concurrency_key,
     CASE
         WHEN :deps_open > 0 THEN 'WAITING'
         WHEN run_at > :now THEN 'SCHEDULED'

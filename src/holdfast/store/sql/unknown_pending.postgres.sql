@@ -8,6 +8,7 @@ FROM (
     FROM holdfast_tasks AS task
     WHERE task.queue_name = :queue_name
         AND task.ready
+        AND coalesce(task.concurrency_key, '') = :concurrency_key::text
         AND (task.priority, task.enqueued_at, task.id)
             > (:after_priority::int, :after_enqueued_at::timestamptz, :after_id::uuid)
     ORDER BY task.priority, task.enqueued_at, task.id

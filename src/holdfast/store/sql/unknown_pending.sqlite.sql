@@ -8,6 +8,7 @@ FROM (
     FROM holdfast_tasks
     WHERE queue_name = :queue_name
         AND ready
+        AND coalesce(concurrency_key, '') = :concurrency_key
         AND (priority, enqueued_at, id) > (:after_priority, :after_enqueued_at, :after_id)
     ORDER BY priority, enqueued_at, id
     LIMIT 1000

@@ -101,6 +101,11 @@ def known_name(task_name: str, version: int) -> str:
     return f"{task_name}@{version}"
 
 
+def task_name_of(known: str) -> str:
+    """The task's name in what `known_name` made."""
+    return known.rpartition("@")[0]
+
+
 class Request(NamedTuple):
     """One claim to be made: up to `wanted` tasks of one queue, in its order, from `after` on."""
 
@@ -120,6 +125,8 @@ class Request(NamedTuple):
     """Rows that cannot even be written: they are passed over."""
     careful: bool = False
     """Whether to pass over all rows that break the constraints of the table."""
+    limits_version: str | None = None
+    """Under which limits: if there are others by now, nothing is claimed."""
 
 
 @alone
@@ -130,33 +137,37 @@ def claim(request: Request) -> Steps[Claimed]:
     enough to find tasks this worker knows. Rows that cannot be read are claimed as well, and
     named: the caller ends them (`refuse`).
     """
-    return _claimed(request, (yield _claim(request)))
+    return claimed(request, (yield _claim(request)))
 
 
 def _claim(request: Request) -> Statement:
-    return Statement(
-        "claim",
-        {
-            "token": request.token,
-            "worker_id": request.worker_id,
-            "queue_name": request.queue,
-            "known": Texts(request.known),
-            "wanted": min(request.wanted, MAX_TASKS_PER_LEASE),
-            "lease_us": request.lease_us,
-            "by_name": BY_NAME,
-            "aside": Keys(request.aside),
-            "careful": request.careful,
-            "most_starts": rows.MOST_STARTS,
-            "longest": rows.LONGEST_PAYLOAD,
-            "policies": dict(request.policies),
-            "begins": request.child is not None,
-            **(request.child or _NOBODY)._asdict(),
-            **behind(request.after),
-        },
-    )
+    return Statement("claim", claim_params(request))
 
 
-def _claimed(request: Request, found: Rows) -> Claimed:
+def claim_params(request: Request) -> dict[str, object]:
+    """The parameters that all ways to claim share."""
+    return {
+        "token": request.token,
+        "worker_id": request.worker_id,
+        "queue_name": request.queue,
+        "known": Texts(request.known),
+        "wanted": min(request.wanted, MAX_TASKS_PER_LEASE),
+        "lease_us": request.lease_us,
+        "by_name": BY_NAME,
+        "aside": Keys(request.aside),
+        "careful": request.careful,
+        "most_starts": rows.MOST_STARTS,
+        "longest": rows.LONGEST_PAYLOAD,
+        "policies": dict(request.policies),
+        "begins": request.child is not None,
+        "limits_version": request.limits_version,
+        **(request.child or _NOBODY)._asdict(),
+        **behind(request.after),
+    }
+
+
+def claimed(request: Request, found: Rows) -> Claimed:
+    """What a claim answered: tasks in the order of the queue, and rows that cannot be read."""
     tasks: list[ClaimedTask] = []
     refused: list[Refused] = []
     answer, is_utf8 = rows.claim(found)
@@ -214,6 +225,8 @@ class Turn(NamedTuple):
     """Of those that were claimed now, if the worker began some in the same transaction."""
     refused: Sequence[Refused] = ()
     """Those that were claimed and cannot be read."""
+    is_limited: bool = False
+    """Whether it was made under limits: when a task of it ends, a slot comes free."""
 
 
 @alone
@@ -222,17 +235,58 @@ def turn(begins: Sequence[Begin], request: Request | None, *, hostname: str) -> 
     if request is None:
         return Turn((yield from start(begins, hostname=hostname)))
     if not begins:
-        claimed = yield from claim(request)
-        return Turn(claimed=claimed.tasks, refused=claimed.refused)
+        taken = yield from claim(request)
+        return Turn(claimed=taken.tasks, refused=taken.refused)
     started, found = yield (_start(begins, hostname), _claim(request))
-    claimed = _claimed(request, found)
-    return Turn(_started(begins, started), claimed.tasks, refused=claimed.refused)
+    taken = claimed(request, found)
+    return Turn(_started(begins, started), taken.tasks, refused=taken.refused)
 
 
 @reads
-def horizon(queue: str, after: Position = HEAD) -> Steps[Position | None]:
-    """Where a claim that started at `after` stopped looking; None if it saw the whole queue."""
-    found = yield Statement("claim_horizon", {"queue_name": queue, **behind(after)})
+def horizon(queue: str, after: Position = HEAD, *, key: str = "") -> Steps[Position | None]:
+    """Where a claim that started at `after` stopped looking; None if it saw the whole queue.
+
+    Of the tasks without a concurrency key, or of those with this one.
+    """
+    return _position((yield _horizon(queue, after, key)))
+
+
+@reads
+def next_key(queue: str, after_key: str = "") -> Steps[str | None]:
+    """The next concurrency key of which tasks wait in a queue."""
+    found = yield Statement("next_key", {"queue_name": queue, "after_key": after_key})
+    return rows.optional_text(found[0][0]) if found else None
+
+
+class Standing(NamedTuple):
+    """What a claim does not tell of its queue."""
+
+    horizon: Position | None
+    """Where it stopped looking; None if it saw the whole queue."""
+    has_keys: bool
+    """Whether tasks with a concurrency key wait in it."""
+    limits_version: str | None
+
+
+@reads
+def standing(queue: str, after: Position | None = HEAD) -> Steps[Standing]:
+    """What a claim that started at `after` did not see; None: it did see enough."""
+    signs = Statement("queue_signs", {"queue_name": queue})
+    found: Rows = ()
+    if after is None:
+        seen = yield signs
+    else:
+        found, seen = yield (_horizon(queue, after), signs)
+    version, keyed = seen[0]
+    return Standing(_position(found), bool(keyed), rows.optional_text(version))
+
+
+def _horizon(queue: str, after: Position, key: str = "") -> Statement:
+    params = {"queue_name": queue, "concurrency_key": key, **behind(after)}
+    return Statement("claim_horizon", params)
+
+
+def _position(found: Rows) -> Position | None:
     if not found:
         return None
     priority, enqueued_at, id = found[0]

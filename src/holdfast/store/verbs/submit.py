@@ -53,6 +53,7 @@ COLUMNS = {
     "schedule_name": Column.TEXT,
     "schedule_tick": Column.TIME,
     "trace_context": Column.TEXT,
+    "concurrency_key": Column.TEXT,
     "deps_needed": Column.INT,
     "deps_open": Column.INT,
 }
@@ -178,6 +179,7 @@ def _yield_to(holder: bytes, s: Submission) -> Steps[Submitted]:
                 "tags": s.tags,
                 "version": s.version,
                 "max_retries": s.max_retries,
+                "concurrency_key": s.concurrency_key,
                 "good_until": None if s.good_until is None else At(s.good_until),
                 "good_for_us": s.good_for_us,
             },

@@ -128,13 +128,14 @@ def drop(
     known: Iterable[str],
     before: int,
     after: Position = HEAD,
+    key: str = "",
     batch: int = BATCH,
 ) -> Steps[dict[bytes, str]]:
     """PENDING → DROPPED for tasks enqueued before `before` that no live worker knows.
 
     Returns the name and version of each, by id. At most 1,000 entries of the queue are examined,
-    from `after` on; `claims.horizon`, asked before, tells where to go on. Fewer than `batch`:
-    all that were among those.
+    of those without a concurrency key or of this one, from `after` on; `claims.horizon`, asked
+    before, tells where to go on. Fewer than `batch`: all that were among those.
     """
     unknown = yield Statement(
         "unknown_pending",
@@ -143,6 +144,7 @@ def drop(
             "known": Texts(known),
             "before": At(before),
             "batch": batch,
+            "concurrency_key": key,
             **behind(after),
         },
     )

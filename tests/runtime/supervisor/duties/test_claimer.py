@@ -23,10 +23,10 @@ from holdfast.runtime.supervisor.state.child_handle import (
     Assignment,
     ChildState,
 )
-from holdfast.runtime.supervisor.state.ledger import TurnPlan
 from holdfast.runtime.supervisor.state.outcome_queue import Finished
 from holdfast.runtime.supervisor.state.placement import SHORT_US
 from holdfast.runtime.supervisor.state.queue_source import sources
+from holdfast.runtime.supervisor.state.turn_plan import TurnPlan
 from holdfast.runtime.wire.messages import Kind, KnownTask
 from holdfast.store.op import Op
 from holdfast.store.sqlite.store import SqliteStore
@@ -50,7 +50,7 @@ class Bench:
     def __init__(self, lab: Lab, undo: ExitStack, kind: Kind) -> None:
         self.hands = Hands(undo, kind, [QUEUE, BEHIND])
         self.ledger = self.hands.ledger
-        self.source, _ = self.hands.sources
+        self.source = self.hands.sources[0]
         self.claimer = Claimer(lab.store, self.ledger, Outage(1.0), worker_id=WORKER, hostname=HOST)
 
     def turn(self) -> bool:
@@ -246,8 +246,8 @@ def test_a_window_comes_back_when_its_child_cannot_take_it_any_more(
 def test_a_source_with_tasks_that_must_be_alone_fills_no_windows() -> None:
     careful = KnownTask("careful", 1, QUEUE, "process", None, '{"at_most_once":true}')
     plain = KnownTask("plain", 1, QUEUE, "process", None, None)
-    (alone,) = sources([QueueChoice(QUEUE)], [careful, plain])
-    (shared,) = sources([QueueChoice(QUEUE)], [plain])
+    alone, _ = sources([QueueChoice(QUEUE)], [careful, plain])
+    shared, _ = sources([QueueChoice(QUEUE)], [plain])
     assert not alone.may_share(monotonic())
     assert shared.may_share(monotonic())
 
@@ -272,7 +272,7 @@ def test_a_worker_is_not_idle_while_it_claims(lab: Lab, undo: ExitStack) -> None
 def test_what_went_back_is_looked_for(undo: ExitStack) -> None:
     """The hint that tells of it may come late, and a worker that stops when it is idle is quick."""
     hands = Hands(undo, "process")
-    ledger, (source,) = hands.ledger, hands.sources
+    ledger, source = hands.ledger, hands.sources[0]
     while ledger.plan(may_claim=True, patience=0) is not None:
         ledger.sources.short(source, None, monotonic())
         ledger.turn_over()

@@ -27,20 +27,25 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.core.records import ClaimedTask, Position, Refused
 from holdfast.core.text import one_line
 from holdfast.runtime.supervisor.duties.claim_recovery import Refuser, UnknownCommits
+from holdfast.runtime.supervisor.duties.known_limits import KnownLimits
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.blocked_rows import RefusedRows
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle
-from holdfast.runtime.supervisor.state.ledger import Ledger, TurnPlan
+from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import QueueSource
-from holdfast.runtime.wire.messages import Kind
+from holdfast.runtime.supervisor.state.turn_plan import TurnPlan
+from holdfast.runtime.wire.messages import Kind, KnownTask
 from holdfast.store.op import Key, Mode, Op, Steps, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
 from holdfast.store.verbs import claims
-from holdfast.store.verbs.claims import ChildIdentity, Hold, Request, Turn
+from holdfast.store.verbs.claims import ChildIdentity, Hold, Request, Standing, Turn
+from holdfast.store.verbs.limited_claims import LimitedClaim
 
 log = logging.getLogger("holdfast.worker")
 
+_SIGNS_EVERY = 1.0
+"""Seconds between two looks for tasks with concurrency keys, while there are enough others."""
 _CLAIMS = b"claims"
 """What the lock watch calls the tables that a claim writes to."""
 
@@ -58,8 +63,10 @@ class Claimer:
         *,
         worker_id: str,
         hostname: str,
+        tasks: Sequence[KnownTask] = (),
         refused: RefusedRows | None = None,
     ) -> None:
+        self._limits = KnownLimits(store, ledger, tasks) if tasks else None
         self._store = store
         self._ledger = ledger
         self._outage = outage
@@ -85,6 +92,8 @@ class Claimer:
         stale = self._ledger.take_stale()
         if stale:
             self.release(stale)
+        if self._limits is not None and not self._limits.is_declared and not self._learn():
+            return 0.0
         if self._ledger.sources.are_many:
             self._ask_all()
         patience = self._unknown_commits.until_due if self._unknown_commits.is_open else inf
@@ -95,6 +104,17 @@ class Claimer:
             finally:
                 self._ledger.turn_over()
         return 0.0
+
+    def _learn(self) -> bool:
+        """Learn the limits before anything is claimed; False if the store is away."""
+        assert self._limits is not None
+        try:
+            self._limits.declare()
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+            self._outage.wait()
+            return False
+        return True
 
     def _ask_all(self) -> None:
         """Find out which of many queues have something, if it is time to."""
@@ -127,13 +147,18 @@ class Claimer:
             None if child is None else ChildIdentity(self._hostname, child.pid or 0, child.name),
             self._refused.keys if self._refused.has_any else (),
             source.is_careful,
+            None if self._limits is None else self._limits.book.version,
         )
 
     def _turn(self, plan: TurnPlan) -> None:
         request = self._request(plan)
-        if plan.child is not None and plan.source is not None and request is not None:
-            self._fill(plan, request, plan.child, plan.source)
-            return
+        if plan.source is not None and request is not None:
+            if plan.child is not None:
+                self._fill(plan, request, plan.child, plan.source)
+                return
+            if plan.source.is_gated and self._limits is not None:
+                self._claim_gated(plan.source, request, self._limits)
+                return
         begun: list[Assignment] = []
         begins = [assignment.begin() for assignment in plan.begins]
         turn = claims.turn(begins, request, hostname=self._hostname)
@@ -168,6 +193,48 @@ class Claimer:
             return done
         begins = [assignment.begin() for assignment in begun]
         return done._replace(begun=(yield from claims.start(begins, hostname=self._hostname)))
+
+    def _claim_gated(self, source: QueueSource, request: Request, limits: KnownLimits) -> None:
+        """Claim under limits for children that are free, and start what was claimed."""
+        begun: list[Assignment] = []
+        found: list[LimitedClaim] = []
+
+        def claim() -> Steps[Turn]:
+            done = yield from limits.claim(source, request)
+            found[:] = [done]
+            taken = done.claimed
+            return Turn(claimed=taken.tasks, refused=taken.refused, is_limited=True)
+
+        turn = Op(claim(), Mode.WRITE, "claim")
+        begins = Op(self._begin_at_once(turn, source.kind, begun), Mode.WRITE, "claim")
+        try:
+            done = self._store.run(begins)
+        except StoreUnavailable as error:
+            self._ledger.put_back(begun)
+            self._failed((), request, error)
+            return
+        except RowRefused as error:
+            self._ledger.put_back(begun)
+            log.warning("a claim was refused, and is made with care: %s", one_line(str(error), 300))
+            self._ledger.sources.look_again(source)
+            source.is_careful = True
+            return
+        self._store_answered()
+        orders = self._ledger.landed((), begun, done)
+        for child, runs in orders:
+            child.run(runs)
+        if done.refused:
+            self._refuser.refuse(request.token, done.refused, alone=not done.claimed)
+        try:
+            known = limits.note(source, found[0], request.wanted)
+        except StoreUnavailable:
+            known = False
+        if not known:
+            self._ledger.sources.look_again(source)
+        elif not source.is_keyed and not source.held_back_until:
+            self._looked(source, request, done.claimed, ())
+            if found[0].is_held_back and not source.cursor.may_find(monotonic()):
+                limits.hold_back(source, found[0])
 
     def _fill(
         self, plan: TurnPlan, request: Request, child: ChildHandle, source: QueueSource
@@ -221,14 +288,26 @@ class Claimer:
             # There may be more behind them.
             self._ledger.sources.look_again(source)
         elif len(claimed) < request.wanted:
-            try:
-                horizon = self._store.run(claims.horizon(request.queue, request.after))
-            except StoreUnavailable:
-                horizon = None
-            self._ledger.sources.short(source, horizon, monotonic())
+            standing = self._standing(request.queue, request.after)
+            if standing is None:
+                # The limits are others now.
+                self._ledger.sources.look_again(source)
+                return
+            self._ledger.sources.short(source, standing.horizon, monotonic())
         else:
+            if monotonic() >= source.signs_at + _SIGNS_EVERY:
+                self._standing(request.queue, None)
             last = Position(claimed[-1].priority, claimed[-1].enqueued_at, claimed[-1].id)
             self._ledger.sources.found(source, last, monotonic())
+
+    def _standing(self, queue: str, after: Position | None) -> Standing | None:
+        """What a claim did not tell of its queue; None if the limits are others by now."""
+        try:
+            standing = self._store.run(claims.standing(queue, after))
+            known = self._limits is None or self._limits.noted(queue, standing)
+            return standing if known else None
+        except StoreUnavailable:
+            return Standing(None, False, None)
 
     def _failed(
         self, begins: Sequence[Assignment], request: Request | None, error: StoreUnavailable

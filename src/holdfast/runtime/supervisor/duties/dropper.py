@@ -107,20 +107,23 @@ class Dropper:
             oldest = queue.oldest_enqueued_at
             if oldest is None or oldest >= before:
                 continue
-            after: Position | None = HEAD
-            while after is not None:
-                # Asked before anything is dropped: what follows moves up.
-                further = self._store.run(claims.horizon(queue.queue_name, after))
-                self._drop(queue.queue_name, before, after)
-                after = further
-                yield
+            key: str | None = ""
+            while key is not None:
+                after: Position | None = HEAD
+                while after is not None:
+                    # Asked before anything is dropped: what follows moves up.
+                    further = self._store.run(claims.horizon(queue.queue_name, after, key=key))
+                    self._drop(queue.queue_name, before, after, key)
+                    after = further
+                    yield
+                key = self._store.run(claims.next_key(queue.queue_name, key))
 
-    def _drop(self, queue: str, before: int, after: Position) -> None:
+    def _drop(self, queue: str, before: int, after: Position, key: str) -> None:
         # Asked for each page: a worker that has just started may know what nobody knew.
         known = self._known | self._known_since(before)
         while True:
             found = self._store.attempt(
-                lambda: timing.drop(queue, known=known, before=before, after=after)
+                lambda: timing.drop(queue, known=known, before=before, after=after, key=key)
             )
             self._dropped.update(found.values())
             if len(found) < timing.BATCH:

@@ -39,7 +39,7 @@ from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildSta
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.outcome_queue import Finished
 from holdfast.runtime.supervisor.task_log import TaskLog, named
-from holdfast.store.op import Key, Op, apart, at_once
+from holdfast.store.op import Channel, Key, Op, apart, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import finish, inspect
 from holdfast.store.verbs.finish import NO_EXTRAS, Completion, Extras, RunChange, Tally
@@ -288,7 +288,11 @@ class Finisher:
             counts[counted_as] += len(took)
             counts["run_us"] += sum(took)
         came_back = {queue for queue, _, status in runs if status is TaskStatus.PENDING}
-        self._ledger.settled(ended, came_back=came_back, totals=totals)
+        freed = self._ledger.gated.freed_by(ended)
+        self._ledger.settled(ended, came_back=came_back | freed, totals=totals)
+        if freed:
+            # Others may be waiting for the room that this has made.
+            self._store.hint(Channel.READY, sorted(freed))
         if busy:
             self._set_aside(busy)
         if self._ledger.held_rows.has_any:

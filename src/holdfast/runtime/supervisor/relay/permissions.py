@@ -28,6 +28,10 @@ LOOKING: Final = frozenset(
         "list_queues",
         "list_tasks",
         "list_workers",
+        "read_counters",
+        "read_limits",
+        "scope_holders",
+        "unfair_queues",
         "next_due",
         "read_log",
         "read_output",
@@ -56,6 +60,21 @@ OPERATING: Final = frozenset(
         "take_stack_request",
     }
 )
+LIMITING: Final = frozenset(
+    {
+        "add_counters",
+        "choose_limit",
+        "drop_freed",
+        "forget_limits",
+        "lock_counters",
+        "lock_key_counters",
+        "mark_slots",
+        "renew_limits",
+        "set_fair",
+        "set_held",
+    }
+)
+"""What changing a limit takes."""
 FOLLOWING: Final = frozenset(
     {
         "count_edges",
@@ -72,7 +91,7 @@ FOLLOWING: Final = frozenset(
 """What sending and operating do to tasks that wait for others."""
 OF_ITS_CLAIM: Final = frozenset({"read_checkpoint", "write_checkpoint"})
 
-ALLOWED: Final = LOOKING | SENDING | OPERATING | FOLLOWING | OF_ITS_CLAIM
+ALLOWED: Final = LOOKING | SENDING | OPERATING | LIMITING | FOLLOWING | OF_ITS_CLAIM
 
 MOST_AT_ONCE: Final = 10_000
 """Rows that one statement may ask for; the client's own verbs ask for far fewer."""

@@ -18,14 +18,13 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from time import monotonic
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from holdfast.core.outcome import NotBegun, Why
-from holdfast.core.records import HEAD, Answer, ClaimedTask, Landing, Position
+from holdfast.core.records import HEAD, Answer, ClaimedTask, Landing
 from holdfast.runtime.options import MAX_BATCH, WorkerOptions
 from holdfast.runtime.supervisor.state.blocked_rows import HeldRows
 from holdfast.runtime.supervisor.state.child_handle import (
@@ -38,11 +37,10 @@ from holdfast.runtime.supervisor.state.outcome_queue import Finished, OutcomeQue
 from holdfast.runtime.supervisor.state.placement import HELD_FOR, Placement
 from holdfast.runtime.supervisor.state.queue_source import QueueSource, SourceList
 from holdfast.runtime.supervisor.state.roster import Roster
+from holdfast.runtime.supervisor.state.turn_plan import GatedClaims, TurnPlan, take_off
 from holdfast.runtime.wire.messages import Kind, KnownTask
 from holdfast.store.op import Key
 from holdfast.store.verbs.claims import Turn
-
-T = TypeVar("T", bound=Hashable)
 
 Orders: TypeAlias = "list[tuple[ChildHandle, list[Assignment]]]"
 """Children, and what each is to be told to run: tasks whose start is durable."""
@@ -51,21 +49,6 @@ _ALIKE = attrgetter("token", "queue_name", "task_name", "version")
 """Most tasks of a batch are alike in this, so they are counted together."""
 _LOOK_AFTER_HELD = 0.2
 """Seconds between two looks at tasks that wait for a child, at the most."""
-
-
-@dataclass(slots=True)
-class TurnPlan:
-    """What one turn of the claimer starts, and what it claims."""
-
-    begins: list[Assignment]
-    source: QueueSource | None = None
-    """From where to claim, if at all."""
-    wanted: int = 0
-    claim_after: Position = HEAD
-    may_begin: bool = False
-    """Whether some of what is claimed may be given to a child at once."""
-    child: ChildHandle | None = None
-    """The child for which all of it is claimed."""
 
 
 class Ledger:
@@ -109,6 +92,8 @@ class Ledger:
         """Queues that were paused a moment ago: what is held of them goes back at once."""
         self._by_name: Counter[str] = Counter()
         self._by_queue: Counter[str] = Counter()
+        self.gated = GatedClaims()
+        """What was claimed under limits; changes under the lock only."""
 
     def hinted(self, queues: frozenset[str]) -> None:
         """A hint: look into these queues (all of them if it does not say)."""
@@ -147,6 +132,7 @@ class Ledger:
             if self._came_back:
                 self.sources.wake(self._came_back)
                 self._came_back.clear()
+            self.sources.revive(now)
             plan = TurnPlan(self._placement.fit_held(self._paused))
             if may_claim and self._accepting:
                 self._choose(plan, now)
@@ -162,8 +148,18 @@ class Ledger:
         room = self._placement.wanted()
         if not room:
             return
-        for source in self.sources.in_turn():
-            if not source.cursor.may_find(now):
+        in_turn = self.sources.in_turn()
+        if self.gated.come_first:
+            in_turn = sorted(in_turn, key=lambda source: not source.is_gated)
+        for source in in_turn:
+            if not source.may_find(now):
+                continue
+            if source.is_gated:
+                if self._choose_gated(plan, source):
+                    return
+                if self.gated.come_first and self._left(source) > 0:
+                    # Nor from others of this kind, until a child is free.
+                    room[source.kind] = 0
                 continue
             wanted = min(room.get(source.kind, 0), self._left(source), MAX_BATCH)
             if wanted <= 0:
@@ -180,7 +176,18 @@ class Ledger:
             plan.wanted = wanted
             plan.claim_after = source.cursor.start(now)
             plan.may_begin = self._placement.may_begin(source.kind)
+            self.gated.come_first = self.sources.has_gated(now)
             return
+
+    def _choose_gated(self, plan: TurnPlan, source: QueueSource) -> bool:
+        """Claim for the children that have nothing to do; False if there are none."""
+        wanted = min(self._placement.free_places(source.kind), self._left(source), MAX_BATCH)
+        if wanted <= 0 or plan.begins or not self._placement.may_begin(source.kind):
+            return False
+        plan.source, plan.wanted, plan.may_begin = source, wanted, True
+        plan.claim_after = HEAD if source.is_keyed else source.cursor.start(monotonic())
+        self.gated.come_first = False
+        return True
 
     def _is_for_windows(self, source: QueueSource, now: float) -> bool:
         """Whether to claim from it for one child after the other, which saves a start.
@@ -224,6 +231,8 @@ class Ledger:
         """A turn is durable: it started `begins`, and of what it claimed some that begin `now`."""
         with self._lock:
             self._claimed(turn.claimed)
+            if turn.is_limited:
+                self.gated.tokens.update(task.token for task in turn.claimed)
             # Not together: a task whose claim was lost may have been claimed again.
             orders = self.started(begins, turn.started) + self.started(now, turn.begun)
             self._placement.hold(task for task in turn.claimed if task.key not in turn.begun)
@@ -310,9 +319,10 @@ class Ledger:
         """These tasks are not ours any more: given back, or lost, or durably ended."""
         with self._lock:
             for (token, queue, name, _), count in Counter(map(_ALIKE, tasks)).items():
-                _take_off(self._by_name, name, count)
-                _take_off(self._by_queue, queue, count)
-                if _take_off(self._tokens, token, count):
+                take_off(self._by_name, name, count)
+                take_off(self._by_queue, queue, count)
+                if take_off(self._tokens, token, count):
+                    self.gated.tokens.discard(token)
                     if token in self._unwritten:
                         self._unwritten.remove(token)
                     else:
@@ -481,12 +491,3 @@ class Ledger:
         with self._lock:
             running = sum(a.started for a in self._assignments.values())
             return running, len(self._placement.held) + len(self._assignments) - running
-
-
-def _take_off(counter: Counter[T], thing: T, count: int) -> bool:
-    """Count a thing down; whether nothing is left of it."""
-    counter[thing] -= count
-    if counter[thing] > 0:
-        return False
-    del counter[thing]
-    return True

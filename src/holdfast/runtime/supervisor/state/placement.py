@@ -235,6 +235,17 @@ class Placement:
         """Whether a task of this kind that was claimed now could be given to a child at once."""
         return bool(self._openings()[kind]) and not self._held_of(kind)
 
+    def free_places(self, kind: Kind) -> int:
+        """How many tasks of this kind could begin now, each in a child that has nothing to do."""
+        ready = [
+            child
+            for child in self._children.values()
+            if child.kind == kind and child.state is ChildState.READY
+        ]
+        if kind == "process":
+            return sum(not child.hand for child in ready)
+        return sum(child.lanes - len(child.hand) for child in ready)
+
     def due_window(self) -> tuple[ChildHandle, int] | None:
         """A process that will soon have nothing to do, and how many short tasks it could be given.
 

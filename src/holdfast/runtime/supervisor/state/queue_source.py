@@ -17,6 +17,11 @@ A worker of a few queues polls each of them. A worker of many would do nothing e
 which of them have anything, and looks into those. A source is *awake* from the hint or the answer
 that names its queue until a look finds nothing more in it; with few queues all sources are awake
 all the time.
+
+A *gated* source has limits, or takes turns between concurrency keys: it is claimed from under the
+limits, and only for children that are free, so that nothing of it waits here while it counts. One
+that limits hold back is looked into again when a rate may let the next one begin, or a slot has
+come free.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, get_args
 
+from holdfast.core.limiting import NO_LIMITS, LimitBook
 from holdfast.core.options.policy import Policy
 from holdfast.core.records import HEAD, Position
 from holdfast.runtime.queue_choice import QueueChoice
@@ -109,8 +115,29 @@ class Cursor:
 class QueueSource:
     """One queue and some of the known tasks. Changes under the ledger's lock only."""
 
-    def __init__(self, choice: QueueChoice, tasks: Sequence[KnownTask]) -> None:
+    def __init__(
+        self,
+        choice: QueueChoice,
+        tasks: Sequence[KnownTask],
+        *,
+        is_limited: bool = False,
+        is_keyed: bool = False,
+    ) -> None:
         self.choice = choice
+        self.is_keyed = is_keyed
+        """Whether it is of tasks with concurrency keys; all others are of those without."""
+        self.is_gated = is_limited or is_keyed
+        self.has_keys = False
+        """Whether tasks with keys wait, as far as is known."""
+        self.uses_keys = False
+        """Whether there were any, ever."""
+        self.last_key = ""
+        """Where the turns of keys go on."""
+        self.held_back_until = 0.0
+        """Nothing can be claimed before, unless a slot comes free; 0: not held back."""
+        self.waits_for_rate = False
+        self.signs_at = 0.0
+        """When it was last asked whether tasks with keys wait."""
         self.queue = choice.name
         self.kind: Kind = tasks[0].kind
         self.names = [known_name(task.name, task.version) for task in tasks]
@@ -128,6 +155,22 @@ class QueueSource:
         self._has_alone = any(Policy.decode(task.task_options).is_alone for task in tasks)
         self.cursor = Cursor()
 
+    def may_find(self, now: float) -> bool:
+        """Whether a claim may find something."""
+        if self.held_back_until:
+            return False
+        return self.has_keys if self.is_keyed else self.cursor.may_find(now)
+
+    def hinted(self) -> None:
+        """Something came into its queue, or a slot has come free."""
+        self.held_back_until = 0.0
+        self.cursor.hinted()
+        self.has_keys = self.has_keys or self.uses_keys
+
+    def hold_back(self, until: float, *, for_rate: bool) -> None:
+        """Limits leave nothing to be claimed."""
+        self.held_back_until, self.waits_for_rate = until, for_rate
+
     def may_share(self, now: float) -> bool:
         """Whether what is claimed next can be expected to share a child with others."""
         return now >= self._apart_until and not self._has_alone
@@ -137,14 +180,25 @@ class QueueSource:
         self._apart_until = now + _APART
 
 
-def sources(choices: Sequence[QueueChoice], tasks: Sequence[KnownTask]) -> list[QueueSource]:
-    """The sources of a worker: a task with a limit of its own is claimed apart from the rest."""
+def sources(
+    choices: Sequence[QueueChoice], tasks: Sequence[KnownTask], book: LimitBook = NO_LIMITS
+) -> list[QueueSource]:
+    """The sources of a worker: a task with a limit of its own is claimed apart from the rest, and
+    so are those that have a limit in the whole fleet, and those with concurrency keys."""
     free = [task for task in tasks if task.max_concurrent is None]
     by_kind = [[task for task in free if task.kind == kind] for kind in get_args(Kind)]
-    limited = [[task] for task in tasks if task.max_concurrent is not None]
-    return [
-        QueueSource(choice, group) for choice in choices for group in (*by_kind, *limited) if group
-    ]
+    apart = [[task] for task in tasks if task.max_concurrent is not None]
+    found: list[QueueSource] = []
+    for choice in choices:
+        for group in filter(None, (*by_kind, *apart)):
+            limited = [task for task in group if book.limits_whole(choice.name, task.name)]
+            plain = [task for task in group if task not in limited]
+            if plain:
+                found.append(QueueSource(choice, plain))
+            if limited:
+                found.append(QueueSource(choice, limited, is_limited=True))
+            found.append(QueueSource(choice, group, is_keyed=True))
+    return found
 
 
 class SourceList:
@@ -153,20 +207,32 @@ class SourceList:
     def __init__(
         self, sources: Sequence[QueueSource], lock: threading.RLock, poll: float = 1.0
     ) -> None:
-        self._all = sources
         self._lock = lock
         self._poll = poll
         self._poll_at = 0.0
+        self._all: Sequence[QueueSource] = ()
         self._by_queue: defaultdict[str, list[int]] = defaultdict(list)
-        for place, source in enumerate(sources):
-            self._by_queue[source.queue].append(place)
-        self.queues = list(self._by_queue)
+        self._awake: set[int] = set()
+        self._keyed: set[str] = set()
+        """Queues in which tasks with keys have been seen."""
+        self.queues = list(dict.fromkeys(source.queue for source in sources))
         self.are_many = len(self.queues) > FEW
-        self._awake = set() if self.are_many else set(range(len(sources)))
         self._wants_asking = self.are_many
         """Whether to ask all queues of many before the next poll is due."""
         self._ask_not_before = 0.0
         self._is_asking = False
+        self.replace(sources)
+
+    def replace(self, sources: Sequence[QueueSource]) -> None:
+        """Other sources of the same queues, because the limits have changed."""
+        with self._lock:
+            self._all = sources
+            self._by_queue.clear()
+            for place, source in enumerate(sources):
+                self._by_queue[source.queue].append(place)
+                source.uses_keys = source.has_keys = source.queue in self._keyed
+            self._awake = set() if self.are_many else set(range(len(sources)))
+            self._wants_asking = self.are_many
 
     def choices(self) -> dict[str, QueueChoice]:
         """How each queue is served."""
@@ -190,7 +256,7 @@ class SourceList:
         for queue in queues:
             for place in self._by_queue.get(queue, ()):
                 is_ours = True
-                self._all[place].cursor.hinted()
+                self._all[place].hinted()
                 self._awake.add(place)
         return is_ours
 
@@ -204,7 +270,32 @@ class SourceList:
     def until_poll(self, now: float) -> float:
         """Seconds until there is something to look for although nothing was heard."""
         due = min(self._poll_at, self._ask_not_before) if self._wants_asking else self._poll_at
-        return max(0.0, due - now)
+        held_back = (self._all[place].held_back_until for place in self._awake)
+        return max(0.0, min([due, *filter(None, held_back)]) - now)
+
+    def revive(self, now: float) -> None:
+        """Look again into what was held back until now."""
+        for place in self._awake:
+            source = self._all[place]
+            if 0.0 < source.held_back_until <= now:
+                source.hinted()
+
+    def has_gated(self, now: float) -> bool:
+        """Whether something may be claimed that is claimed for free children only."""
+        return any(self._all[p].is_gated and self._all[p].may_find(now) for p in self._awake)
+
+    def signs(self, queue: str, has_keys: bool, now: float) -> None:
+        """Whether tasks with concurrency keys wait in a queue."""
+        with self._lock:
+            if has_keys:
+                self._keyed.add(queue)
+            for place in self._by_queue.get(queue, ()):
+                source = self._all[place]
+                source.signs_at = now
+                source.has_keys = has_keys
+                source.uses_keys = source.uses_keys or has_keys
+                if source.is_keyed and has_keys:
+                    self._awake.add(place)
 
     def begin_asking(self, now: float) -> bool:
         """Whether it is time to ask which of many queues have something; `asked` follows."""
@@ -235,9 +326,8 @@ class SourceList:
 
     def in_turn(self) -> Sequence[QueueSource]:
         """Those worth a look, in the order to try them: as given, or drawn by weight."""
-        found = self._all
-        if len(self._awake) < len(found):
-            found = [found[place] for place in sorted(self._awake)]
+        found = [self._all[place] for place in sorted(self._awake)]
+        found = [source for source in found if source.has_keys or not source.is_keyed]
         if not found or found[0].choice.weight is None:
             return found
         # Drawing keys u^(1/w) and sorting is a draw without replacement by weight.
@@ -255,8 +345,28 @@ class SourceList:
         with self._lock:
             source.is_deep = False
             source.cursor.looked(horizon, full=False, now=now)
-            if self.are_many and not source.cursor.may_find(now):
-                self._awake -= {p for p in self._by_queue[source.queue] if self._all[p] is source}
+            self._rest(source, now)
+
+    def turned(self, source: QueueSource, last_key: str, *, is_spent: bool, now: float) -> None:
+        """Keys of this source have had their turn; `is_spent`: no more of them can be taken."""
+        with self._lock:
+            source.last_key = last_key
+            if is_spent:
+                source.has_keys = False
+                self._rest(source, now)
+
+    def hold_back(self, source: QueueSource, until: float | None, now: float) -> None:
+        """Limits hold back what is in this source: until a rate lets the next one begin, or a slot
+        comes free."""
+        with self._lock:
+            source.hold_back(
+                now + self._poll if until is None else until, for_rate=until is not None
+            )
+
+    def _rest(self, source: QueueSource, now: float) -> None:
+        """Of many queues, one in which nothing is left is not looked into until there is a hint."""
+        if self.are_many and not source.may_find(now) and not source.held_back_until:
+            self._awake -= {p for p in self._by_queue[source.queue] if self._all[p] is source}
 
     def look_again(self, source: QueueSource) -> None:
         """There may be more in this source than a claim has seen."""
@@ -267,4 +377,7 @@ class SourceList:
         """Whether a claim from any of them may find something, as far as is known."""
         if self._wants_asking or self._is_asking:
             return True
-        return any(self._all[place].cursor.may_find(now) for place in self._awake)
+        return any(
+            self._all[place].may_find(now) or self._all[place].waits_for_rate
+            for place in self._awake
+        )

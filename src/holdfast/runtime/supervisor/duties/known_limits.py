@@ -1,0 +1,103 @@
+"""The limits as this worker knows them, and claims under them.
+
+Owns the worker's copy of the rules. A claim names the version of that copy, and gets nothing if
+there is a newer one; then the rules are read again, and the sources made anew: which tasks are
+claimed together depends on who has a limit.
+
+At its start the worker declares what the code of its tasks says.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from time import monotonic
+
+from holdfast.core.errors import PayloadError, UnreadableRow
+from holdfast.core.limiting import LimitBook
+from holdfast.core.options.limit import Limit, decode
+from holdfast.runtime.supervisor.state.ledger import Ledger
+from holdfast.runtime.supervisor.state.queue_source import QueueSource, sources
+from holdfast.runtime.wire.messages import KnownTask
+from holdfast.store.op import Op
+from holdfast.store.protocol import Store
+from holdfast.store.verbs import limited_claims, limits
+from holdfast.store.verbs.claims import Request, Standing
+from holdfast.store.verbs.limited_claims import LimitedClaim
+
+log = logging.getLogger("holdfast.worker")
+
+
+class KnownLimits:
+    """Called by the claimer only, from its thread."""
+
+    def __init__(self, store: Store, ledger: Ledger, tasks: Sequence[KnownTask]) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._tasks = tasks
+        self.book = LimitBook()
+        self.is_declared = False
+
+    def declare(self) -> None:
+        """Say what our code declares, and learn what holds; raises if the store is away."""
+        declared: dict[str, tuple[Limit, ...]] = {}
+        # Of several versions of a task, the newest.
+        for task in sorted(self._tasks, key=lambda task: task.version):
+            declared[task.name] = _decoded(task)
+        self._learned(self._store.attempt(lambda: limits.declare(declared)))
+        self.is_declared = True
+
+    def read(self) -> None:
+        """Learn what holds now; raises if the store is away."""
+        unreadable: list[UnreadableRow] = []
+        self._learned(self._store.run(limits.book(unreadable)))
+        for row in unreadable:
+            log.error("a limit cannot be read, and limits nothing: %s", row)
+
+    def _learned(self, book: LimitBook) -> None:
+        self.book = book
+        choices = list(self._ledger.sources.choices().values())
+        self._ledger.sources.replace(sources(choices, self._tasks, book))
+
+    def claim(self, source: QueueSource, request: Request) -> Op[LimitedClaim]:
+        """A claim from a gated source."""
+        if source.is_keyed:
+            return limited_claims.claim_keys(request, self.book, source.last_key)
+        return limited_claims.claim(request, self.book)
+
+    def note(self, source: QueueSource, found: LimitedClaim, wanted: int) -> bool:
+        """Remember what a claim from a gated source found; False if the limits are others now."""
+        now = monotonic()
+        if found.is_stale:
+            self.read()
+            return False
+        is_short = len(found.claimed.tasks) < wanted and not found.claimed.refused
+        held_back = is_short and found.is_held_back
+        if source.is_keyed:
+            is_spent = is_short and found.saw_all and not held_back
+            self._ledger.sources.turned(source, found.last_key, is_spent=is_spent, now=now)
+        if held_back and found.saw_all:
+            self.hold_back(source, found)
+        return True
+
+    def hold_back(self, source: QueueSource, found: LimitedClaim) -> None:
+        """Look into a source again when a rate lets the next one begin, or a slot comes free."""
+        now = monotonic()
+        until = None if found.next_us is None else now + found.next_us / 1_000_000
+        self._ledger.sources.hold_back(source, until, now)
+
+    def noted(self, queue: str, standing: Standing) -> bool:
+        """Remember what is said of a queue; False if the limits are others now."""
+        self._ledger.sources.signs(queue, standing.has_keys, monotonic())
+        if standing.limits_version == self.book.version:
+            return True
+        self.read()
+        return False
+
+
+def _decoded(task: KnownTask) -> tuple[Limit, ...]:
+    try:
+        return decode(task.limits)
+    except PayloadError as error:
+        log.error("the limits of task %r are not understood: %s", task.name, error)
+        return ()

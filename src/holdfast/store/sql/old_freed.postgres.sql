@@ -1,0 +1,3 @@
+-- Scopes of which something came free that nobody has subtracted yet.
+-- Differs from SQLite in types.
+SELECT DISTINCT scope FROM holdfast_freed ORDER BY scope LIMIT :batch::int;
