@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast import ConfigError, Holdfast, Limit, PayloadError
+from holdfast.store.verbs import limited_claims, limits
+from holdfast.store.verbs.claims import Request
 from tests.client.conftest import Hands
 
 ONE = Limit(concurrency=1)
@@ -92,3 +94,22 @@ def test_keys_take_turns_in_a_worker_of_this_process(app: Holdfast) -> None:
     turn.send("small")
     assert app.worker().run_until_idle() == 4
     assert order == ["big", "small", "big", "big"]
+
+
+def test_why_says_which_limit_who_holds_it_and_until_when(app: Holdfast, hands: Hands) -> None:
+    @app.task("t", concurrency_key="{who}")
+    def t(who: str) -> None: ...
+
+    each = Limit(concurrency=1, rate="1/h")
+    app.control.queues.limit("default", Limit(concurrency=1, per_key=each))
+    held, waiting, other = t.send("ann"), t.send("ann"), t.send("bob")
+    book = app._access.run(limits.book)
+    request = Request(bytes(16), "w", "default", ["t@1"], 1, 60_000_000)
+    claimed = app._access.run(lambda: limited_claims.claim_keys(request, book))
+    assert [task.id for task in claimed.claimed.tasks] == [held.id.bytes]
+    said = str(waiting.why())
+    assert f"the limit of queue 'default' is reached: 1 at a time, held by {held.id}" in said
+    assert "the limit of queue 'default' for key 'ann' is reached" in said
+    assert "the rate of queue 'default' for key 'ann' lets the next begin at" in said
+    assert "its concurrency key 'ann' takes turns with 'bob'" in said
+    assert "for key" not in str(other.why())

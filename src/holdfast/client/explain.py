@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from holdfast.client import explain_limits
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError, TaskNotFound
 from holdfast.core.moment import from_us, length
@@ -64,6 +65,8 @@ class _Scene:
     """The running task that asks, because it waits for this one."""
     failed: AttemptRecord | None
     """Its last attempt that failed, of a task that has not ended."""
+    limited: Sequence[str] = ()
+    """What limits and turns have to do with it, if it is PENDING."""
 
     @property
     def are_busy(self) -> bool:
@@ -119,6 +122,9 @@ def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
     if task.status is TaskStatus.PENDING:
         for worker in [worker for worker in alive if _could_run(worker, task)][:MOST_WORKERS]:
             running[worker.worker_id] = yield from _in_processes(worker)
+    limited: Sequence[str] = ()
+    if task.status is TaskStatus.PENDING:
+        limited = yield from explain_limits.reasons(task, now)
     failed: AttemptRecord | None = None
     if task.attempt and not task.status.is_terminal:
         failed = (yield from last_errors([task_id])).get(task_id)
@@ -130,6 +136,7 @@ def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
         now,
         waiter,
         failed,
+        limited,
     )
 
 
@@ -212,6 +219,7 @@ def _scheduled(scene: _Scene) -> Iterator[str]:
 def _pending(scene: _Scene) -> Iterator[str]:
     task, queue = scene.task, scene.queue
     yield from _last_failure(scene)
+    yield from scene.limited
     if task.good_until is not None and task.good_until <= scene.now:
         yield f"its good_until, {_time(task.good_until)}, has passed; it will expire"
     if queue is not None and queue.paused_at is not None:

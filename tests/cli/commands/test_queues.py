@@ -14,7 +14,7 @@ from tests.support.stores import Lab
 
 def test_no_queues(operator: Operator) -> None:
     said = operator("queues", "list")
-    assert said.lines == ["QUEUE  PENDING  OLDEST  SCHEDULED  PAUSED  BY"]
+    assert said.lines == ["QUEUE  PENDING  OLDEST  SCHEDULED  PAUSED  BY  LIMITS"]
     assert said.err.startswith("nothing waits in any queue, and none is paused (")
     assert operator("queues", "list", "--json").json == {"queues": []}
 
@@ -25,9 +25,9 @@ def test_pausing_and_resuming(operator: Operator, lab: Lab) -> None:
     said = operator("queues", "pause", "mail", "idle", "--by", "ada", "--force")
     assert said.lines == ["mail  paused", "idle  paused"]
     assert operator("queues", "list").rows == [
-        ["idle", "0", "-", "0", "2030-03-17T17:46:40Z", "ada"],
-        ["late", "0", "-", "1", "-", "-"],
-        ["mail", "3", "2030-03-17T17:46:40Z", "0", "2030-03-17T17:46:40Z", "ada"],
+        ["idle", "0", "-", "0", "2030-03-17T17:46:40Z", "ada", "-"],
+        ["late", "0", "-", "1", "-", "-", "-"],
+        ["mail", "3", "2030-03-17T17:46:40Z", "0", "2030-03-17T17:46:40Z", "ada", "-"],
     ]
     assert lab.claim(queue="mail").tasks == []
     said = operator("queues", "resume", "mail", "other")
@@ -96,3 +96,27 @@ def test_a_queue_that_cannot_be_read_hides_no_other(operator: Operator, lab: Lab
     found = operator("queues", "list", "--json").json
     assert [queue["name"] for queue in found["queues"]] == ["good"]
     assert [row["key"] for row in found["unreadable"]] == ["bad"]
+
+
+def test_limiting_a_queue(operator: Operator, lab: Lab) -> None:
+    lab.send(queue_name="mail")
+    said = operator("queues", "limit", "mail")
+    assert said.lines == ["mail  no limit"]
+    given = ("--concurrency", "5", "--rate", "100/minute", "--key-concurrency", "1", "--strict")
+    said = operator("queues", "limit", "mail", *given)
+    limit = "5 at a time, 100/minute, per key 1 at a time; strict order"
+    assert said.lines == [f"mail  {limit}"]
+    assert limit in operator("queues", "list").out
+    assert operator("queues", "limit", "mail", "--json").json == {
+        "queue": "mail",
+        "limits": [
+            {
+                "concurrency": 5,
+                "rate": "100/minute",
+                "burst": 1,
+                "per_key": {"concurrency": 1, "rate": None, "burst": 1, "per_key": None},
+            }
+        ],
+        "fair": False,
+    }
+    assert operator("queues", "limit", "mail", "--none", "--fair").lines == ["mail  no limit"]

@@ -1,10 +1,10 @@
-"""`holdfast queues`: see what waits; pause and resume queues."""
+"""`holdfast queues`: see what waits; pause, resume and limit queues."""
 
 from __future__ import annotations
 
 import getpass
 import socket
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -13,8 +13,9 @@ from holdfast.cli.render.table import Cell, TextColumn
 from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
 from holdfast.cli.selection import near_names
 from holdfast.cli.session import CommandSession, NotDone, operates
-from holdfast.client.control import COUNT_CAP
+from holdfast.client.control import COUNT_CAP, QueueInfo
 from holdfast.core.options import checks
+from holdfast.core.options.limit import Limit
 
 _COLUMNS: Final = (
     TextColumn("queue"),
@@ -23,18 +24,20 @@ _COLUMNS: Final = (
     TextColumn("scheduled", right=True),
     TextColumn("paused", whole=True),
     TextColumn("by"),
+    TextColumn("limits"),
 )
 
 
 @click.group("queues")
 def queues() -> None:
-    """See what waits; pause and resume queues."""
+    """See what waits; pause, resume and limit queues."""
 
 
 @queues.command("list")
 @operates()
 def list_(session: CommandSession) -> None:
-    """List the queues in which something waits or is scheduled, and those that were ever paused."""
+    """List the queues in which something waits or is scheduled, and those that were ever paused or
+    have a limit."""
     listing = session.control.queues.list()
     found = sorted(listing, key=lambda queue: queue.name)
     if session.screen.as_json:
@@ -50,6 +53,7 @@ def list_(session: CommandSession) -> None:
             _count(queue.scheduled),
             moment_cell(queue.paused_at, now),
             queue.paused_by,
+            _limits(queue),
         )
         for queue in found
     ]
@@ -82,6 +86,63 @@ def resume(session: CommandSession, names: tuple[str, ...]) -> None:
     """Let paused queues go on."""
     _check_names(names)
     _report(session, {name: session.control.queues.resume(name) for name in names}, "resumed")
+
+
+@queues.command()
+@click.argument("name", metavar="QUEUE")
+@click.option("--concurrency", type=int, help="At most so many at a time, in the whole fleet.")
+@click.option("--rate", help="So many begin in a time: 10/s, 100/minute, 1000/h, 5/day.")
+@click.option("--burst", type=int, help="So many may begin at once after a quiet time.")
+@click.option("--key-concurrency", type=int, help="As --concurrency, for each concurrency key.")
+@click.option("--key-rate", help="As --rate, for each concurrency key.")
+@click.option("--key-burst", type=int, help="As --burst, for each concurrency key.")
+@click.option("--fair/--strict", default=None, help="Keys take turns, or strict order.")
+@click.option("--none", "remove", is_flag=True, help="No limit any more.")
+@operates()
+def limit(
+    session: CommandSession,
+    name: str,
+    concurrency: int | None,
+    rate: str | None,
+    burst: int | None,
+    key_concurrency: int | None,
+    key_rate: str | None,
+    key_burst: int | None,
+    fair: bool | None,
+    remove: bool,
+) -> None:
+    """Limit a queue, at once and everywhere; without options, show its limits."""
+    checks.queue_name(name)
+    control = session.control.queues
+    each = _given(concurrency=key_concurrency, rate=key_rate, burst=key_burst)
+    whole = _given(concurrency=concurrency, rate=rate, burst=burst)
+    if remove and (whole or each):
+        raise click.UsageError("give --none, or a limit, not both")
+    per_key = Limit(**each) if each else None
+    if remove:
+        control.limit(name, None, by=_operator())
+    elif whole or per_key:
+        control.limit(name, Limit(**whole, per_key=per_key), by=_operator())
+    if fair is not None:
+        control.fair(name, fair)
+    queue = next((queue for queue in control.list() if queue.name == name), None)
+    if session.screen.as_json:
+        found = [] if queue is None else [json_document.as_dict(each) for each in queue.limits]
+        is_fair = queue is None or queue.fair
+        session.screen.document({"queue": name, "limits": found, "fair": is_fair})
+        return
+    session.screen.line(f"{name}  {(_limits(queue) if queue else None) or 'no limit'}")
+
+
+def _given(**options: int | str | None) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _limits(queue: QueueInfo) -> str | None:
+    words = [str(limit) for limit in queue.limits]
+    if not queue.fair:
+        words.append("strict order")
+    return "; ".join(words) or None
 
 
 def _check_names(names: tuple[str, ...]) -> None:

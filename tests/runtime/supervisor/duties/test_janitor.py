@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from holdfast.core.options.limit import Limit
 from holdfast.core.options.retention import Retention
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.janitor import Janitor
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.store.verbs import claims, finish, inspect, leases
+from holdfast.store.verbs import claims, finish, inspect, leases, limits
 from holdfast.store.verbs.finish import Completion
 from tests.store.plans import filled
 from tests.support.stores import Kind, Lab, Labs, on_each_engine
@@ -151,3 +152,12 @@ def test_a_task_in_flight_without_a_lease_is_reported(
         walk(janitor_of(lab))
     assert "the audit found 1 task(s) in flight without a lease" in caplog.text
     assert lab.run(leases.count()) == 1
+
+
+@on_each_engine
+def test_counters_of_limits_are_mended_and_forgotten(lab: Lab) -> None:
+    lab.run(limits.choose("queue q", [Limit(concurrency=3)]))
+    lab.sql("UPDATE holdfast_counters SET held = 3")
+    lab.sql("INSERT INTO holdfast_counters (scope) VALUES ('queue q key')")
+    walk(janitor_of(lab))
+    assert lab.sql("SELECT scope, held FROM holdfast_counters") == [("queue q", 0)]

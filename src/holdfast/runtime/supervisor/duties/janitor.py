@@ -18,7 +18,7 @@ from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import evidence, leases, retention, timing
+from holdfast.store.verbs import evidence, leases, limits, retention, timing
 
 log = logging.getLogger("holdfast.worker")
 
@@ -88,6 +88,7 @@ class Janitor:
                 self._store.run(retention.note_walk(self._after))
                 self._note_at = monotonic() + _NOTE_EVERY
             return _BETWEEN_PAGES
+        self._mend_counters()
         self._forget_logs(before("logs"))
         self._forget(before("stats"), retention.prune_stats)
         snapshots = before("worker_states")
@@ -108,6 +109,26 @@ class Janitor:
                 found.adopted,
                 found.stuck,
             )
+
+    def _mend_counters(self) -> None:
+        """Counters of limits that do not agree with what is in flight; those that count nothing."""
+        rules = {limits.rule_of(drift.scope) for drift in self._store.run(limits.audit())}
+        for rule in sorted(rules):
+            log.error(
+                "the counters of the limits of %s do not agree with what is in flight; they are "
+                "counted anew. Somebody may have changed rows by hand",
+                rule,
+            )
+            try:
+                self._store.run(at_once(limits.recount(rule)))
+            except StoreUnavailable as error:
+                # Another transaction holds a row that has to be counted: the next walk, then.
+                if not error.locked:
+                    raise
+        while self._store.run(limits.fold(_BATCH)) == _BATCH:
+            pass
+        while self._store.run(limits.prune_counters(_BATCH)) == _BATCH:
+            pass
 
     def _prune(self, after: bytes, before: int | None, dead_before: int | None) -> bytes | None:
         page = self._store.run(retention.look(after, before=before, dead_before=dead_before))

@@ -33,6 +33,7 @@ LOOKING: Final = frozenset(
         "scope_holders",
         "unfair_queues",
         "next_due",
+        "next_key",
         "read_log",
         "read_output",
         "read_stats",
