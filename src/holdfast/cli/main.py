@@ -20,7 +20,7 @@ from holdfast import __version__
 COMMANDS: Final = {
     "worker": "Run the tasks of the app MODULE:APP.",
     "tasks": "Look at tasks, send them, and steer them.",
-    "queues": "See what waits; pause and resume queues.",
+    "queues": "See what waits; pause, resume and limit queues.",
     "workers": "See which workers there are.",
     "dead-letters": "Tasks that failed for good: list, resubmit, delete.",
     "db": "See whether the database can be used; upgrade its tables.",

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from holdfast import Holdfast
-from holdfast.store.migrate import CODE
+from holdfast.store.migrate import CODE, MIGRATIONS
 from tests.cli.conftest import run
 
 
@@ -46,11 +46,11 @@ def test_migrating_makes_it_usable(url: str) -> None:
 
 
 def test_plan_and_result_as_documents(url: str) -> None:
-    (step,) = run("db", "migrate", "--plan", "--json", "--url", url).json["plan"]
-    assert step["version"] == 1
-    assert "CREATE TABLE" in step["sql"]
+    plan = run("db", "migrate", "--plan", "--json", "--url", url).json["plan"]
+    assert [step["version"] for step in plan] == [each.version for each in MIGRATIONS]
+    assert "CREATE TABLE" in plan[0]["sql"]
     assert run("db", "migrate", "--json", "--url", url).json == {
-        "done": [{"version": 1, "summary": step["summary"]}]
+        "done": [{"version": step["version"], "summary": step["summary"]} for step in plan]
     }
 
 
