@@ -3,7 +3,9 @@
 Owns the making, replacing and ending of children. They are forked by the template, which
 has imported the application; the supervisor never does. A child that died is replaced,
 after a pause that grows if children keep exiting soon after their start. A child that has reached
-its task limit takes nothing more, and is replaced when it has no tasks left.
+its task limit takes nothing more, and is replaced when it has no tasks left. One that has been asked
+for and does not come up is killed and replaced, or the template is that does not make it; the next
+one has twice as long.
 
 A process whose task waits for other tasks is busy with nothing: while it waits there is one more
 child in its place, so that tasks may wait for tasks with one process only. When the wait is over
@@ -21,6 +23,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from math import inf
 from time import monotonic
 
 from holdfast.core.pause import growing
@@ -41,6 +44,10 @@ _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 _LAST_PATIENCE = 2.0
 _NO_MEANS = 1.0
+START_PATIENCE = 30.0
+_LONGEST_START = 600.0
+"""Seconds in which a child has to say that it can take tasks: to import the application, if it was
+spawned, and to run the hooks of its start."""
 MOST_LENT = 16
 """How many children there are beyond `concurrency`, at the most, in the place of others whose tasks
 wait."""
@@ -58,6 +65,7 @@ class ChildPool:
         joined: Callable[[ChildHandle], None],
         stuck: Callable[[ChildHandle], None],
         largest_frame: int = MAX_FRAME,
+        start_patience: float = START_PATIENCE,
     ) -> None:
         self.template: TemplateProcess | None = template
         """None while there is none: it has died, and the next one is being started."""
@@ -73,6 +81,8 @@ class ChildPool:
         self._next = 1
         self._born: dict[int, float] = {}
         self._early_deaths = 0
+        self._start_patience = start_patience
+        self._late_starts = 0
         self._not_before = 0.0
         self.closing = False
 
@@ -148,6 +158,8 @@ class ChildPool:
         """A child is gone; one that died young makes the next ones wait."""
         with self._lock:
             lived = monotonic() - self._born.pop(child.number, 0.0)
+            if child.greeted:
+                self._late_starts = 0
             # A worker that stops before its children are ready takes them along: nothing is wrong.
             expected = child.killed or child.dismissed or self.closing
             if lived < _YOUNG and not child.served and not expected:
@@ -160,6 +172,39 @@ class ChildPool:
             else:
                 self._early_deaths = 0
             self.fill()
+
+    def end_late_starts(self) -> None:
+        """Kill the children that should have come up by now."""
+        with self._lock:
+            patience = growing(self._start_patience, self._late_starts, _LONGEST_START)
+            latest = monotonic() - patience
+            late = [
+                child
+                for child in self._roster.all()
+                if child.state is ChildState.STARTING
+                and not child.killed
+                and self._born.get(child.number, inf) < latest
+            ]
+            if not late or self.closing:
+                return
+            self._late_starts += 1
+            for child in late:
+                if child.pid is not None:
+                    log.error(
+                        "%s (pid %d) did not come up in %g s, and is killed: does a "
+                        "`child_started` hook, or the import of the application, take long? The next has %g s",
+                        child.name,
+                        child.pid,
+                        patience,
+                        growing(self._start_patience, self._late_starts, _LONGEST_START),
+                    )
+                    self.kill(child, on_purpose=True)
+            if self.template is not None and any(child.pid is None for child in late):
+                log.error(
+                    "the template made no child in %g s, and is killed: another one is started",
+                    patience,
+                )
+                self.template.process.kill()
 
     def retire(self, child: ChildHandle) -> None:
         """Let a child go when its hand is empty; its successor is made at once."""

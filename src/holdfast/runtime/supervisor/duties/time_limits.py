@@ -65,6 +65,7 @@ class TimeLimits:
         self._judge()
         busy = False
         self._pool.fill()
+        self._pool.end_late_starts()
         for child in self._ledger.roster.all():
             if child.hand:
                 busy = True
