@@ -41,11 +41,17 @@ MUTANTS = {
     "a retry that comes too late": Mutant("end", r"OR (next|wish)\.at >= (task|held)\.good_until"),
     "an interrupted task loses its place": Mutant("end", r"= 'retry' AS moves", "<> '' AS moves"),
     "an end keeps the unique slot": Mutant(
-        "end", r"CASE WHEN final\.live THEN task\.unique_slot END", "task.unique_slot"
+        "end", r"CASE WHEN final\.live [^\n]* THEN task\.unique_slot END", "task.unique_slot"
     ),
-    "a completion keeps the unique slot": Mutant("complete", r"unique_slot = NULL,"),
+    "a completion keeps the unique slot": Mutant("complete", r"unique_slot = CASE [^\n]* END,"),
     "expired, and keeps the unique slot": Mutant(
-        "expire", r"'TASK_EXPIRED', (\S+), NULL", r"'TASK_EXPIRED', \1, unique_slot"
+        "expire", r"CASE WHEN [^\n]*unique_until = 'deleted' THEN [^\n]* END", "unique_slot"
+    ),
+    "an end frees a key that is held until deleted": Mutant(
+        "complete", r"CASE WHEN unique_until = 'deleted' THEN unique_slot END", "NULL"
+    ),
+    "a start keeps a key that is held until started": Mutant(
+        "start", r"unique_slot = CASE [^\n]* END,"
     ),
     "resubmitted without its unique slot": Mutant("resubmit", r"unique_slot = unique_key,"),
     "resubmitted with its old retries": Mutant("resubmit", r"retry_count = CASE WHEN [^\n]* END,"),

@@ -40,6 +40,10 @@ PAYLOAD = (
 )
 
 
+def _slot_order(s: Submission) -> tuple[str, int, int, bytes]:
+    return s.unique_slot or "", s.run_at or 0, s.delay_us or 0, s.id
+
+
 class SlotTaken(Exception):
     """A resubmit met a live holder of its unique key; nothing is written."""
 
@@ -55,10 +59,10 @@ class Model(Runs):
 
     def submit(self, batch: Sequence[Submission]) -> list[Submitted]:
         unique = any(s.unique_slot for s in batch)
-        order = sorted(batch, key=lambda s: (s.unique_slot or "", s.id)) if unique else batch
+        order = sorted(batch, key=_slot_order) if unique else batch
         fresh: dict[bytes, Submission] = {}
         for s in order:
-            if s.id not in self.tasks and self.holder(s.unique_slot) is None:
+            if s.id not in self.tasks and self.holder(self.slot(s)) is None:
                 self.tasks[s.id] = self._new(s)
                 fresh[s.id] = s
         parents: set[bytes] = set()
@@ -69,11 +73,19 @@ class Model(Runs):
         self.resolve(id for id in parents if self.tasks[id]["status"].is_terminal)
         return [self._answer(s, fresh) for s in batch]
 
+    def slot(self, s: Submission) -> str | None:
+        """The slot it wants: of those that are unique for a period, in this one."""
+        period, slot = s.unique_period_us, s.unique_slot
+        if period is None:
+            return slot
+        run_at = s.run_at if s.delay_us is None else self.now + s.delay_us
+        return f"@{max(run_at or 0, self.now) // period}/{period} {slot}"
+
     def _new(self, s: Submission) -> Row:
         task: Row = {field.name: getattr(s, field.name, None) for field in fields(TaskRecord)}
         task |= dict.fromkeys(COUNTERS, 0) | {"dead": False}
         task |= {"created_at": self.now, "updated_at": self.now, "expire_at": s.good_until}
-        task |= {"unique_key": s.unique_slot}
+        task |= dict.fromkeys(("unique_key", "unique_slot"), self.slot(s))
         if s.delay_us is not None:
             task["run_at"] = self.now + s.delay_us
         edges = len(s.depends_on)
@@ -90,7 +102,7 @@ class Model(Runs):
         if s.id in self.tasks:
             same = self.tasks[s.id]["enqueue_sha"] == s.enqueue_sha
             return Submitted(s.id, SubmitAnswer.EXISTING if same else SubmitAnswer.MISMATCH)
-        holder = self.holder(s.unique_slot)
+        holder = self.holder(self.slot(s))
         assert holder is not None
         if s.on_conflict == "raise":
             return Submitted(holder, SubmitAnswer.CONFLICT)
@@ -205,8 +217,9 @@ class Model(Runs):
             ended = [id for id in batch if self.tasks.get(id, {}).get("status") in RESUBMITTABLE]
             stuck = self.revisit({id for id in ended if self.tasks[id]["deps_needed"] > 0})
             chosen = [id for id in ended if id not in stuck]
-            keys = [key for id in chosen if (key := self.tasks[id]["unique_key"]) is not None]
-            if len(set(keys)) < len(keys) or any(self.holder(key) for key in keys):
+            keys = {id: key for id in chosen if (key := self.tasks[id]["unique_key"]) is not None}
+            taken = any(self.holder(key) not in (None, id) for id, key in keys.items())
+            if taken or len({*keys.values()}) < len(keys):
                 self.tasks, self.edges = before
                 raise SlotTaken
             if not chosen:

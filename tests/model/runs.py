@@ -100,6 +100,8 @@ class Runs(World):
                 "worker_hostname": host,
                 "updated_at": self.now,
             }
+            if task["unique_until"] == "started":
+                task["unique_slot"] = None
             if task["retry_count"]:
                 task["retried_at"] = self.now
             answers.append(Landing(Answer.LANDED, RUNNING, task["attempt"], self.now))

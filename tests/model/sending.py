@@ -63,6 +63,8 @@ class Sending(Machine):
         policy=pick,
         good_for=seconds,
         from_then=flags,
+        until=st.sampled_from((None, None, "started", "deleted")),
+        period=st.sampled_from((None, None, 60)),
     )
     def submit_unique(
         self,
@@ -72,8 +74,11 @@ class Sending(Machine):
         policy: int,
         good_for: int | None,
         from_then: bool,
+        until: str | None,
+        period: int | None,
     ) -> None:
         given: dict[str, Any] = {"on_conflict": on_conflict, "policy": policy}
+        given |= {"unique_until": until, "unique_period_us": period and period * SECOND}
         if from_then:
             given["good_for_us"] = good_for and good_for * SECOND
         else:

@@ -68,7 +68,9 @@ class World:
     def finish(self, task: Row, status: TaskStatus, words: EndReason | None = None) -> None:
         """What every ending does, whichever verb it is; `resolve` has to follow."""
         task |= {"status": status, "finished_at": self.now, "updated_at": self.now}
-        task |= {"claim_token": None, "worker_pid": None, "unique_slot": None}
+        task |= {"claim_token": None, "worker_pid": None}
+        if task["unique_until"] != "deleted":
+            task["unique_slot"] = None
         task |= {"due_at": None, "expire_at": None}
         if status in (FAILED, STALLED, DROPPED):
             task["failed_at"] = self.now

@@ -50,6 +50,10 @@ class Submission(NamedTuple):
     max_retries: int = 0
     unique_key: str | None = None
     unique_slot: str | None = None
+    """Of a task that is unique for a period: without the period, which the database puts before."""
+    unique_until: Literal["started", "deleted"] | None = None
+    """When the slot is free again; None: when the task has ended."""
+    unique_period_us: int | None = None
     on_conflict: OnConflict = "return"
     workflow_id: bytes | None = None
     depends_on: Sequence[Edge] = ()
@@ -238,6 +242,7 @@ class TaskRecord:
     output: str | None
     unique_key: str | None
     unique_slot: str | None
+    unique_until: str | None
     concurrency_key: str | None
     workflow_id: bytes | None
     deps_needed: int

@@ -36,6 +36,7 @@ def test_everything_that_was_sent_is_stored(lab: Lab) -> None:
         max_retries=4,
         unique_key="mail.send:b",
         unique_slot="mail.send:b",
+        unique_until="started",
         workflow_id=new_id(),
         parent_id=new_id(),
         root_id=new_id(),
@@ -45,7 +46,7 @@ def test_everything_that_was_sent_is_stored(lab: Lab) -> None:
     )
     lab.submit(sent)
     task = lab.task(sent.id)
-    elsewhere = {"delay_us", "on_conflict", "depends_on", "deps_needed"}
+    elsewhere = {"delay_us", "on_conflict", "depends_on", "deps_needed", "unique_period_us"}
     for column in set(Submission._fields) - elsewhere:
         assert getattr(task, column) == getattr(sent, column), column
     assert task.expire_at == sent.good_until

@@ -13,9 +13,9 @@ from holdfast.core.options.retry import Retry
 from holdfast.core.outcome import Failed, NotBegun, Outcome, SnoozeAsked
 from holdfast.core.records import OnConflict, SubmitAnswer, Submitted
 from holdfast.core.status import TaskStatus
-from holdfast.store.verbs import operate
+from holdfast.store.verbs import claims, operate
 from tests.support.stores import MORNING, SECOND, Lab, on_each_engine
-from tests.support.verbs import BOOM, ENDED, LIVE, submission
+from tests.support.verbs import BOOM, ENDED, HOST, LIVE, PID, PROCESS, submission
 
 SLOT = "t:key"
 
@@ -245,3 +245,108 @@ def test_two_ended_tasks_of_one_key_cannot_both_be_resubmitted(lab: Lab) -> None
     assert {caught.value.task_id.bytes, caught.value.rival_id.bytes} == set(ended)
     assert lab.statuses(ended) == [TaskStatus.CANCELLED] * 2
     assert lab.run(operate.resubmit([ended[1], new_id()]))[ended[1]]
+
+
+# until: when the key is free again.
+
+TO_START = (TaskStatus.WAITING, TaskStatus.SCHEDULED, TaskStatus.PENDING, TaskStatus.CLAIMED)
+
+
+@on_each_engine
+@pytest.mark.parametrize("status", TaskStatus)
+def test_until_started_is_held_until_then(lab: Lab, status: TaskStatus) -> None:
+    task = lab.reach(status, unique_slot=SLOT, unique_until="started")
+    held = lab.task(task.id).unique_slot is not None
+    assert held is (status in TO_START)
+    assert (send(lab).id == task.id) is held
+
+
+@on_each_engine
+def test_a_claim_that_starts_at_once_frees_a_key_that_is_held_until_started(lab: Lab) -> None:
+    (sent,) = lab.submit(submission(unique_slot=SLOT, unique_until="started"))
+    (claimed,) = lab.claim(child=claims.ChildIdentity(HOST, PID, PROCESS)).tasks
+    assert claimed.id == sent.id
+    assert lab.status(sent.id) is TaskStatus.RUNNING
+    assert send(lab).answer is SubmitAnswer.CREATED
+
+
+@on_each_engine
+def test_a_retry_leaves_a_key_free_that_was_held_until_started(lab: Lab) -> None:
+    task = lab.running(unique_slot=SLOT, unique_until="started", max_retries=1)
+    assert send(lab).answer is SubmitAnswer.CREATED
+    lab.end(task, Failed(BOOM, listed=True), Policy(retry=Retry(1, delay=60)))
+    assert lab.status(task.id) is TaskStatus.SCHEDULED
+    assert lab.task(task.id).unique_slot is None
+
+
+@on_each_engine
+@pytest.mark.parametrize("status", ENDED)
+def test_until_deleted_outlives_the_run(lab: Lab, status: TaskStatus) -> None:
+    task = lab.reach(status, unique_slot=SLOT, unique_until="deleted")
+    assert send(lab) == Submitted(task.id, SubmitAnswer.EXISTING)
+    assert send(lab, "raise") == Submitted(task.id, SubmitAnswer.CONFLICT)
+    assert send(lab, "replace") == Submitted(task.id, SubmitAnswer.EXISTING)
+    assert send(lab, "debounce", delay_us=SECOND) == Submitted(task.id, SubmitAnswer.EXISTING)
+    assert lab.run(operate.delete([task.id])) == {task.id: True}
+    assert send(lab).answer is SubmitAnswer.CREATED
+
+
+@on_each_engine
+@pytest.mark.parametrize("until", ["started", "deleted"])
+def test_a_resubmitted_task_has_its_key_again(lab: Lab, until: str) -> None:
+    task = lab.reach(TaskStatus.FAILED, unique_slot=SLOT, unique_until=until)
+    assert lab.run(operate.resubmit([task.id])) == {task.id: True}
+    assert send(lab) == Submitted(task.id, SubmitAnswer.EXISTING)
+
+
+@on_each_engine
+def test_a_resubmit_meets_who_took_the_key_after_it_had_started(lab: Lab) -> None:
+    task = lab.reach(TaskStatus.FAILED, unique_slot=SLOT, unique_until="started")
+    rival = send(lab)
+    with pytest.raises(UniqueConflict) as caught:
+        lab.run(operate.resubmit([task.id]))
+    assert caught.value.task_id.bytes == rival.id
+
+
+# period: one for each key and period, by the database's clock.
+
+MINUTE = 60 * SECOND
+
+
+def in_a_minute(lab: Lab, **fields: Any) -> Submitted:
+    return send(lab, unique_until="deleted", unique_period_us=MINUTE, **fields)
+
+
+@on_each_engine
+def test_one_for_each_period_however_the_first_has_ended(lab: Lab) -> None:
+    lab.clock.advance((MINUTE - MORNING % MINUTE) / SECOND)
+    first = in_a_minute(lab)
+    assert first.answer is SubmitAnswer.CREATED
+    lab.fail(lab.started(lab.claim_of(first.id)))
+    lab.clock.advance(59)
+    assert in_a_minute(lab, sent_at=1) == Submitted(first.id, SubmitAnswer.EXISTING)
+    assert in_a_minute(lab, sent_at=1, delay_us=2 * SECOND).answer is SubmitAnswer.CREATED
+    lab.clock.advance(1)
+    assert in_a_minute(lab).answer is SubmitAnswer.EXISTING
+    lab.clock.advance(60)
+    assert in_a_minute(lab).answer is SubmitAnswer.CREATED
+
+
+@on_each_engine
+def test_a_period_of_another_length_is_another_key(lab: Lab) -> None:
+    assert in_a_minute(lab).answer is SubmitAnswer.CREATED
+    assert send(lab, unique_period_us=2 * MINUTE).answer is SubmitAnswer.CREATED
+    assert send(lab).answer is SubmitAnswer.CREATED
+
+
+@on_each_engine
+def test_a_batch_has_one_for_each_period(lab: Lab) -> None:
+    fields: dict[str, Any] = {"unique_slot": SLOT, "unique_period_us": MINUTE}
+    batch = [submission(**fields) for _ in range(3)]
+    later = [submission(**fields, run_at=MORNING + 5 * MINUTE) for _ in range(2)]
+    answers = lab.submit(*batch, *later)
+    created = [answer for answer in answers if answer.answer is SubmitAnswer.CREATED]
+    assert len(created) == 2
+    alike = lab.submit(*(submission(**fields) for _ in range(5)))
+    assert {answer.answer for answer in alike} == {SubmitAnswer.EXISTING}
+    assert {answer.id for answer in alike} == {created[0].id}

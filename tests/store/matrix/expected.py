@@ -61,7 +61,7 @@ def _by_state(deed: Deed) -> Columns:
             "finished_at": now,
             "completed_at": now if to is S.COMPLETED else None,
             "failed_at": now if to in DEAD else None,
-            "unique_slot": None,
+            "unique_slot": before.unique_slot if before.unique_until == "deleted" else None,
             "dead": to in DEAD,
         }
     return columns
@@ -130,6 +130,7 @@ def _start(deed: Deed) -> Columns:
         "worker_hostname": HOST,
         "worker_process_name": PROCESS,
         "next_retry_at": None,
+        "unique_slot": None if deed.before.unique_until == "started" else deed.before.unique_slot,
     }
 
 

@@ -88,9 +88,11 @@ class Fingerprinter:
         before = (asked.task_name, asked.version, asked.queue_name, asked.priority)
         times = (asked.delay_us, asked.run_at, asked.good_until, asked.good_for_us)
         self._head = to_json(before)[:-1]
-        rest = [asked.task_options, asked.tags]
+        rest: list[object] = [asked.task_options, asked.tags]
         if asked.concurrency_key is not None:
             rest.append(asked.concurrency_key)
+        if asked.unique_until is not None or asked.unique_period_us is not None:
+            rest += (asked.unique_until, asked.unique_period_us)
         self._tail = to_json((*times, *rest))[1:-1]
 
     def __call__(self, args: str, kwargs: str, unique_key: str | None = None) -> str:
@@ -128,6 +130,8 @@ class Form:
         self._unique = None if choice.not_unique else choice.unique or unique
         if self._unique is not None:
             chosen["on_conflict"] = self._unique.on_conflict
+            chosen["unique_until"] = self._unique.stored_until
+            chosen["unique_period_us"] = self._unique.period_us
         blank = blank._replace(**chosen)
         self._name = blank.task_name
         self._due = due

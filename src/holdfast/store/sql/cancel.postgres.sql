@@ -18,7 +18,7 @@ WITH cancelled AS (
                 CASE WHEN NOT running THEN :cancel_error END,
                 CASE WHEN NOT running THEN 'TASK_CANCELLED' END,
                 CASE WHEN NOT running THEN :cancel_reason END,
-                CASE WHEN running THEN unique_slot END,
+                CASE WHEN running OR unique_until = 'deleted' THEN unique_slot END,
                 CASE WHEN running THEN coalesce(cancel_requested_at, now) END
             FROM (SELECT :now AS now, task.status = 'RUNNING' AS running) AS state
         ),

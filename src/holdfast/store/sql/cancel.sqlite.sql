@@ -11,7 +11,9 @@ SET status = CASE WHEN status = 'RUNNING' THEN status ELSE 'CANCELLED' END,
     result = CASE WHEN status <> 'RUNNING' THEN :cancel_error END,
     error_code = CASE WHEN status <> 'RUNNING' THEN 'TASK_CANCELLED' END,
     failed_reason = CASE WHEN status <> 'RUNNING' THEN :cancel_reason END,
-    unique_slot = CASE WHEN status = 'RUNNING' THEN unique_slot END,
+    unique_slot = CASE
+        WHEN status = 'RUNNING' OR unique_until = 'deleted' THEN unique_slot
+    END,
     cancel_requested_at = CASE WHEN status = 'RUNNING' THEN ifnull(cancel_requested_at, :now) END,
     updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids))

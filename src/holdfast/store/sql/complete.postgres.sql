@@ -11,7 +11,7 @@ WITH ended AS (
         result = :changes::jsonb -> encode(uuid_send(id), 'hex') ->> 2,
         finished_at = :now,
         completed_at = :now,
-        unique_slot = NULL,
+        unique_slot = CASE WHEN unique_until = 'deleted' THEN unique_slot END,
         updated_at = :now
     WHERE id = ANY (:changes_ids::uuid[])
         AND status = 'RUNNING'

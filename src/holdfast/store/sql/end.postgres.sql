@@ -36,7 +36,7 @@ SET (
                 WHEN NOT final.live THEN wish.failed_reason
             END,
             CASE WHEN final.status IN ('FAILED', 'STALLED') AND wish.dead_letter THEN true END,
-            CASE WHEN final.live THEN task.unique_slot END,
+            CASE WHEN final.live OR task.unique_until = 'deleted' THEN task.unique_slot END,
             CASE WHEN NOT final.live THEN task.claimed_at END,
             CASE WHEN NOT final.live THEN task.claimed_by_worker_id END
         FROM

@@ -32,7 +32,7 @@ SET status = final.status,
         WHEN NOT final.live THEN final.failed_reason
     END,
     dead = CASE WHEN final.status IN ('FAILED', 'STALLED') AND final.dead_letter THEN 1 END,
-    unique_slot = CASE WHEN final.live THEN task.unique_slot END,
+    unique_slot = CASE WHEN final.live OR task.unique_until = 'deleted' THEN task.unique_slot END,
     claimed_at = CASE WHEN NOT final.live THEN task.claimed_at END,
     claimed_by_worker_id = CASE WHEN NOT final.live THEN task.claimed_by_worker_id END,
     claim_token = NULL,

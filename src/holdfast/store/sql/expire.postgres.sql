@@ -6,7 +6,9 @@ UPDATE holdfast_tasks AS task
 SET (
         status, ready, due_at, finished_at, result, error_code, failed_reason, unique_slot
     ) = (
-        SELECT 'EXPIRED', false, NULL, :now, :error, 'TASK_EXPIRED', :reason, NULL
+        SELECT
+            'EXPIRED', false, NULL, :now, :error, 'TASK_EXPIRED', :reason,
+            CASE WHEN task.unique_until = 'deleted' THEN task.unique_slot END
         WHERE task.status IN ('WAITING', 'SCHEDULED', 'PENDING')
         UNION ALL
         SELECT

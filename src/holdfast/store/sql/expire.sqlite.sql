@@ -6,7 +6,9 @@ UPDATE holdfast_tasks
 SET (
         status, ready, due_at, finished_at, result, error_code, failed_reason, unique_slot
     ) = (
-        SELECT 'EXPIRED', 0, NULL, :now, :error, 'TASK_EXPIRED', :reason, NULL
+        SELECT
+            'EXPIRED', 0, NULL, :now, :error, 'TASK_EXPIRED', :reason,
+            CASE WHEN unique_until = 'deleted' THEN unique_slot END
         WHERE holdfast_tasks.status IN ('WAITING', 'SCHEDULED', 'PENDING')
         UNION ALL
         SELECT status, ready, due_at, finished_at, result, error_code, failed_reason, unique_slot

@@ -2,6 +2,7 @@
 -- Differs from SQLite in how a batch is bound.
 UPDATE holdfast_tasks
 SET status = 'CANCELLED', expire_at = NULL, finished_at = :now, result = :error,
-    error_code = :error_code, failed_reason = :reason, unique_slot = NULL, updated_at = :now
+    error_code = :error_code, failed_reason = :reason,
+    unique_slot = CASE WHEN unique_until = 'deleted' THEN unique_slot END, updated_at = :now
 WHERE id = ANY (:ids::uuid[]) AND status = 'WAITING' AND deps_needed > deps_open
 RETURNING id, status, workflow_id;

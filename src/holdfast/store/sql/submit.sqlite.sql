@@ -6,8 +6,8 @@
 INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
-    max_retries, unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
-    root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
+    max_retries, unique_key, unique_slot, unique_until, workflow_id, deps_needed, deps_open,
+    parent_id, root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
     status, ready, due_at, enqueued_at
 )
 VALUES (
@@ -22,7 +22,18 @@ VALUES (
         WHEN :good_for_us IS NULL OR :deps_open > 0 OR :good_until IS NOT NULL THEN :good_until
         ELSE max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now) + :good_for_us
     END,
-    :max_retries, :unique_slot, :unique_slot, :workflow_id,
+    :max_retries,
+    CASE
+        WHEN :unique_period_us IS NULL THEN :unique_slot
+        ELSE '@' || max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now) / :unique_period_us
+            || '/' || :unique_period_us || ' ' || :unique_slot
+    END,
+    CASE
+        WHEN :unique_period_us IS NULL THEN :unique_slot
+        ELSE '@' || max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now) / :unique_period_us
+            || '/' || :unique_period_us || ' ' || :unique_slot
+    END,
+    :unique_until, :workflow_id,
     :deps_needed, :deps_open, :parent_id, :root_id, :schedule_name, :schedule_tick, :trace_context,
     :concurrency_key,
     CASE

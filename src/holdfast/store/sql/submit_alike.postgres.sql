@@ -6,15 +6,16 @@
 INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
-    max_retries, unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
-    root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
+    max_retries, unique_key, unique_slot, unique_until, workflow_id, deps_needed, deps_open,
+    parent_id, root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
     status, ready, due_at, enqueued_at
 )
 SELECT
     task.id, :task_name::text, :version::int, :queue_name::text, :priority::int, task.args,
     task.kwargs, :task_options::text, :tags::text, task.enqueue_sha, task.sent_at, now, now, run_at,
-    deadline.at, :good_for_us::bigint, deadline.at, :max_retries::int, task.unique_slot,
-    task.unique_slot, :workflow_id::uuid, :deps_needed::int, :deps_open::int, :parent_id::uuid,
+    deadline.at, :good_for_us::bigint, deadline.at, :max_retries::int, slot.text,
+    slot.text, :unique_until::text, :workflow_id::uuid, :deps_needed::int, :deps_open::int,
+    :parent_id::uuid,
     :root_id::uuid, :schedule_name::text, :schedule_tick::timestamptz, :trace_context::text,
     :concurrency_key::text,
     CASE WHEN waiting THEN 'WAITING' WHEN run_at > now THEN 'SCHEDULED' ELSE 'PENDING' END,
@@ -43,7 +44,16 @@ FROM
                 THEN greatest(run_at, now) + :good_for_us::bigint * interval '1 microsecond'
             END
         ) AS at
-    ) AS deadline
+    ) AS deadline,
+    -- Which period it belongs to is decided by this clock alone, so that all senders agree.
+    LATERAL (
+        SELECT CASE
+            WHEN :unique_period_us::bigint IS NULL THEN task.unique_slot
+            ELSE '@' || (extract(epoch FROM greatest(run_at, now)) * 1000000)::bigint
+                / :unique_period_us::bigint
+                || '/' || :unique_period_us::bigint || ' ' || task.unique_slot
+        END AS text
+    ) AS slot
 ON CONFLICT DO NOTHING
 RETURNING
     id,

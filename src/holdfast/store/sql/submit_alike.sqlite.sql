@@ -6,8 +6,8 @@
 INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,
-    max_retries, unique_key, unique_slot, workflow_id, deps_needed, deps_open, parent_id,
-    root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
+    max_retries, unique_key, unique_slot, unique_until, workflow_id, deps_needed, deps_open,
+    parent_id, root_id, schedule_name, schedule_tick, trace_context, concurrency_key,
     status, ready, due_at, enqueued_at
 )
 SELECT
@@ -15,7 +15,8 @@ SELECT
     json_extract(value, '$[1]'), json_extract(value, '$[2]'), :task_options, :tags,
     json_extract(value, '$[3]'), json_extract(value, '$[4]'), :now, :now, run_at,
     deadline, :good_for_us, deadline, :max_retries,
-    json_extract(value, '$[5]'), json_extract(value, '$[5]'), :workflow_id, :deps_needed,
+    period || json_extract(value, '$[5]'), period || json_extract(value, '$[5]'), :unique_until,
+    :workflow_id, :deps_needed,
     :deps_open, :parent_id, :root_id, :schedule_name, :schedule_tick, :trace_context,
     :concurrency_key,
     CASE
@@ -32,7 +33,12 @@ FROM (
         CASE
             WHEN :good_for_us IS NULL OR :deps_open > 0 OR :good_until IS NOT NULL THEN :good_until
             ELSE max(ifnull(run_at, :now), :now) + :good_for_us
-        END AS deadline
+        END AS deadline,
+        CASE
+            WHEN :unique_period_us IS NULL THEN ''
+            ELSE '@' || max(ifnull(run_at, :now), :now) / :unique_period_us
+                || '/' || :unique_period_us || ' '
+        END AS period
     FROM (SELECT ifnull(:now + :delay_us, :asked_at) AS run_at)
 )
 CROSS JOIN json_each(:rows);

@@ -14,7 +14,8 @@ SELECT
     task.attempt, task.retry_count, task.max_retries, task.crash_count, task.next_retry_at,
     task.finished_at, task.completed_at, task.failed_at, task.result, task.error_code,
     task.failed_reason, task.dead, note.progress, note.stage, note.stage_meta, note.output,
-    task.unique_key, task.unique_slot, task.concurrency_key, task.workflow_id, task.deps_needed,
+    task.unique_key, task.unique_slot, task.unique_until, task.concurrency_key, task.workflow_id,
+    task.deps_needed,
     task.deps_open, task.parent_id, task.root_id, task.schedule_name, task.schedule_tick,
     task.trace_context, task.id AS key
 FROM holdfast_tasks AS task

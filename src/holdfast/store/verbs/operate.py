@@ -117,6 +117,8 @@ def _check_slots(able: Sequence[LockedTask], done: set[bytes]) -> Steps[None]:
     holders = yield Statement("submitted", {"ids": Uuids(), "slots": Texts(wanted)})
     for id, _, slot, _, name in holders:
         holder = rows.uuid(id)
+        if holder == wanted[slot]:
+            continue  # unique until deleted: its end has not freed it
         # One of this very resubmit holds the key only if that goes through.
         rival = wanted[slot] if holder in done else None
         raise UniqueConflict(holder, name=name, key=key_of(name, slot), rival_id=rival)

@@ -7,9 +7,10 @@ is safe: the id is the client's, and `enqueue_sha` tells a repetition from a mis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
+from holdfast.core.options.unique import in_period
 from holdfast.core.records import Submission, SubmitAnswer, Submitted
 from holdfast.store import rows
 from holdfast.store.op import (
@@ -47,6 +48,8 @@ COLUMNS = {
     "good_until": Column.TIME,
     "good_for_us": Column.BIGINT,
     "max_retries": Column.INT,
+    "unique_until": Column.TEXT,
+    "unique_period_us": Column.BIGINT,
     "workflow_id": Column.UUID,
     "parent_id": Column.UUID,
     "root_id": Column.UUID,
@@ -121,8 +124,13 @@ def _in_lock_order(submissions: Sequence[Submission]) -> Sequence[Submission]:
     # Two bulk sends that share unique slots would deadlock if they took them in any order.
     for s in submissions:
         if s.unique_slot:
-            return sorted(submissions, key=lambda s: (s.unique_slot or "", s.id))
+            return sorted(submissions, key=_slot_order)
     return submissions
+
+
+def _slot_order(s: Submission) -> tuple[str, int, int, bytes]:
+    # Of one key in two periods, the one that is to run first comes first.
+    return s.unique_slot or "", s.run_at or 0, s.delay_us or 0, s.id
 
 
 def _row(s: Submission) -> Row:
@@ -143,11 +151,12 @@ def _meet(submissions: Sequence[Submission], created: set[bytes]) -> Steps[dict[
         if s.id not in created or s.id in seen:
             blocked[place] = s
         seen.add(s.id)
+    slots = yield from _slots(blocked)
     found = yield Statement(
         "submitted",
         {
             "ids": Uuids(s.id for s in blocked.values()),
-            "slots": Texts(s.unique_slot for s in blocked.values() if s.unique_slot),
+            "slots": Texts(slots.values()),
         },
     )
     shas = {rows.uuid(id): sha for id, sha, *_ in found}
@@ -158,11 +167,32 @@ def _meet(submissions: Sequence[Submission], created: set[bytes]) -> Steps[dict[
             same = shas[s.id] == s.enqueue_sha
             answer = SubmitAnswer.EXISTING if same else SubmitAnswer.MISMATCH
             answers[place] = Submitted(s.id, answer)
-        elif s.unique_slot in holders:
-            answers[place] = yield from _yield_to(holders[s.unique_slot], s)
+        elif (slot := slots.get(place)) in holders:
+            answers[place] = yield from _yield_to(holders[slot], s)
         else:
             answers[place] = Submitted(s.id, SubmitAnswer.AGAIN)
     return answers
+
+
+def _slots(blocked: Mapping[int, Submission]) -> Steps[dict[int, str]]:
+    """The slots that these wanted, as the statement that submits makes them.
+
+    A period may have ended since it ran: then nobody is found there, and the answer is `AGAIN`.
+    """
+    slots: dict[int, str] = {}
+    now: int | None = None
+    for place, s in blocked.items():
+        slot = s.unique_slot
+        if slot is None:
+            continue
+        if s.unique_period_us is not None:
+            if now is None:
+                ((clock,),) = yield Statement("read_clock")
+                now = int(clock)
+            run_at = s.run_at if s.delay_us is None else now + s.delay_us
+            slot = in_period(slot, max(run_at or 0, now), s.unique_period_us)
+        slots[place] = slot
+    return slots
 
 
 def _yield_to(holder: bytes, s: Submission) -> Steps[Submitted]:

@@ -44,7 +44,16 @@ LOOKING: Final = frozenset(
     }
 )
 SENDING: Final = frozenset(
-    {"add_edges", "lock_tasks", "notify", "replace", "reschedule", "submit", "submitted"}
+    {
+        "add_edges",
+        "lock_tasks",
+        "notify",
+        "read_clock",
+        "replace",
+        "reschedule",
+        "submit",
+        "submitted",
+    }
 )
 OPERATING: Final = frozenset(
     {

@@ -37,6 +37,8 @@ _HELD_FOR: Final = 3.0
 """Seconds for which a unique key that was held is tried apart."""
 _SLOT: Final = list(submit.COLUMNS).index("unique_slot")
 _ID: Final = list(submit.COLUMNS).index("id")
+_AT: Final = list(submit.COLUMNS).index("asked_at")
+_DELAY: Final = list(submit.COLUMNS).index("delay_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +172,16 @@ def _merged(batch: Sequence[_Send]) -> Statement:
     every: list[Row] = [row for send in batch for row in send.table.rows]
     if any(row[_SLOT] is not None for row in every):
         # Two batches that share unique slots would deadlock if they took them in any order.
-        every.sort(key=lambda row: (row[_SLOT] or "", row[_ID]))
+        every.sort(key=_slot_order)
     hints = [send.statement.hint for send in batch if send.statement.hint is not None]
     hint = None
     if hints:
         hint = Hint(hints[0].channel, sorted({queue for h in hints for queue in h.queues}))
     return Statement("submit", table=Table(submit.COLUMNS, every, submit.ALIKE), hint=hint)
+
+
+def _slot_order(row: Row) -> tuple[str, int, int, bytes]:
+    return row[_SLOT] or "", row[_AT] or 0, row[_DELAY] or 0, row[_ID]
 
 
 def just(asked: Asked) -> Steps[Any]:

@@ -1,0 +1,2 @@
+-- The time by the database's own clock.
+SELECT :now;
