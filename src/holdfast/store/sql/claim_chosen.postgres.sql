@@ -27,6 +27,10 @@ WITH picked AS MATERIALIZED (
         END,
         heartbeat_at = CASE WHEN :begins::boolean THEN :now ELSE task.heartbeat_at END,
         next_retry_at = CASE WHEN :begins::boolean THEN NULL ELSE task.next_retry_at END,
+        unique_slot = CASE
+            WHEN :begins::boolean AND task.unique_until = 'started' THEN NULL
+            ELSE task.unique_slot
+        END,
         worker_hostname = CASE
             WHEN :begins::boolean THEN :hostname
             ELSE task.worker_hostname

@@ -17,6 +17,7 @@ SET status = iif(:begins, 'RUNNING', 'CLAIMED'), ready = 0, claim_token = :token
     retried_at = iif(:begins AND retry_count > 0, :now, retried_at),
     heartbeat_at = iif(:begins, :now, heartbeat_at),
     next_retry_at = iif(:begins, NULL, next_retry_at),
+    unique_slot = iif(:begins AND unique_until = 'started', NULL, unique_slot),
     worker_hostname = iif(:begins, :hostname, worker_hostname),
     worker_pid = iif(:begins, :pid, worker_pid),
     worker_process_name = iif(:begins, :process_name, worker_process_name),

@@ -25,12 +25,14 @@ VALUES (
     :max_retries,
     CASE
         WHEN :unique_period_us IS NULL THEN :unique_slot
-        ELSE '@' || max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now) / :unique_period_us
+        ELSE '@'
+            || (max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now) / :unique_period_us)
             || '/' || :unique_period_us || ' ' || :unique_slot
     END,
     CASE
         WHEN :unique_period_us IS NULL THEN :unique_slot
-        ELSE '@' || max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now) / :unique_period_us
+        ELSE '@'
+            || (max(ifnull(ifnull(:now + :delay_us, :asked_at), :now), :now) / :unique_period_us)
             || '/' || :unique_period_us || ' ' || :unique_slot
     END,
     :unique_until, :workflow_id,

@@ -36,7 +36,7 @@ FROM (
         END AS deadline,
         CASE
             WHEN :unique_period_us IS NULL THEN ''
-            ELSE '@' || max(ifnull(run_at, :now), :now) / :unique_period_us
+            ELSE '@' || (max(ifnull(run_at, :now), :now) / :unique_period_us)
                 || '/' || :unique_period_us || ' '
         END AS period
     FROM (SELECT ifnull(:now + :delay_us, :asked_at) AS run_at)
