@@ -144,7 +144,7 @@ _UNIQUE = {
     "on_conflict": "What a send does when the key is held: return the holder's handle, give it the "
     "new arguments, put it off to the new time, or raise `UniqueConflict`.",
     "period": "One for each key and period; periods are whole multiples since 1970 UTC.",
-    "until": 'When the key is free again: when the task has `"started"`, `"ended"` (the default) or '
+    "until": 'When the key is free again: when the task has `"started"`, `"ended"` (default) or '
     'been `"deleted"` (the default with a period, and then the only choice).',
 }
 

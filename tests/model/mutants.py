@@ -47,9 +47,6 @@ MUTANTS = {
     "expired, and keeps the unique slot": Mutant(
         "expire", r"CASE WHEN [^\n]*unique_until = 'deleted' THEN [^\n]* END", "unique_slot"
     ),
-    "an end frees a key that is held until deleted": Mutant(
-        "complete", r"CASE WHEN unique_until = 'deleted' THEN unique_slot END", "NULL"
-    ),
     "a start keeps a key that is held until started": Mutant(
         "start", r"unique_slot = CASE [^\n]* END,"
     ),
