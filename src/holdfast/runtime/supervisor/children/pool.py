@@ -3,9 +3,9 @@
 Owns the making, replacing and ending of children. They are forked by the template, which
 has imported the application; the supervisor never does. A child that died is replaced,
 after a pause that grows if children keep exiting soon after their start. A child that has reached
-its task limit takes nothing more, and is replaced when it has no tasks left. One that has been asked
-for and does not come up is killed and replaced, or the template is that does not make it; the next
-one has twice as long.
+its task limit takes nothing more, and is replaced when it has no tasks left. One that was asked for
+and does not come up is killed and replaced, or the template is that does not make it; the next one
+has twice as long.
 
 A process whose task waits for other tasks is busy with nothing: while it waits there is one more
 child in its place, so that tasks may wait for tasks with one process only. When the wait is over
@@ -192,7 +192,8 @@ class ChildPool:
                 if child.pid is not None:
                     log.error(
                         "%s (pid %d) did not come up in %g s, and is killed: does a "
-                        "`child_started` hook, or the import of the application, take long? The next has %g s",
+                        "`child_started` hook, or the import of the application, take long? "
+                        "The next has %g s",
                         child.name,
                         child.pid,
                         patience,
