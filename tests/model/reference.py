@@ -83,7 +83,7 @@ class Model(Runs):
 
     def _new(self, s: Submission) -> Row:
         task: Row = {field.name: getattr(s, field.name, None) for field in fields(TaskRecord)}
-        task |= dict.fromkeys(COUNTERS, 0) | {"dead": False}
+        task |= dict.fromkeys(COUNTERS, 0) | {"dead": False, "handed_over": False}
         task |= {"created_at": self.now, "updated_at": self.now, "expire_at": s.good_until}
         task |= dict.fromkeys(("unique_key", "unique_slot"), self.slot(s))
         if s.delay_us is not None:

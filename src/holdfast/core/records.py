@@ -115,6 +115,10 @@ class ClaimedTask(Struct, frozen=True, gc=False):
     root_id: bytes | None
     workflow_id: bytes | None
     trace_context: str | None
+    scope_id: bytes | None
+    """Of a workflow's step: what its number is counted in."""
+    inputs: str | None
+    """Which of its arguments other steps give."""
     token: bytes
 
 
@@ -252,6 +256,14 @@ class TaskRecord:
     schedule_name: str | None
     schedule_tick: int | None
     trace_context: str | None
+    scope_id: bytes | None = None
+    """Of a workflow's step: what its number is counted in."""
+    step_number: int | None = None
+    step_name: str | None = None
+    inputs: str | None = None
+    """Which of its arguments other steps give."""
+    handed_over: bool = False
+    """Its code has run, and it waits for the steps that it added."""
 
 
 @dataclass(frozen=True, slots=True)

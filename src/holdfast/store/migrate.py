@@ -32,6 +32,7 @@ class Migration:
 
 MIGRATIONS = (
     Migration(1, 1, "every table of Holdfast"),
+    Migration(3, 3, "workflows"),
     Migration(4, 4, "limits, concurrency keys, turns between keys"),
     Migration(5, 5, "unique until started or deleted"),
 )

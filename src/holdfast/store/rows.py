@@ -161,9 +161,10 @@ def claimed(row: Row, token: bytes, is_utf8: bool = True) -> ClaimedTask:
         if type(row[0]) is bytes:
             task = _claimed(*row, token)
         else:
-            key, id, *rest, parent_id, root_id, workflow_id, trace_context = row
+            key, id, *rest, parent_id, root_id, workflow_id, trace_context, scope_id, inputs = row
             parents = map(optional_uuid, (parent_id, root_id, workflow_id))
-            task = _claimed(key, uuid(id), *rest, *parents, trace_context, token)
+            scope = optional_uuid(scope_id)
+            task = _claimed(key, uuid(id), *rest, *parents, trace_context, scope, inputs, token)
     except (ValueError, TypeError) as error:
         raise _unfit("holdfast_tasks", row, _CLAIM, error) from error
     if (
@@ -186,6 +187,7 @@ _CLAIM: Final = tuple(field for field in ClaimedTask.__struct_fields__ if field 
 _TASK: Final = tuple(field.name for field in fields(TaskRecord))
 _TASK_STATUS: Final = _TASK.index("status")
 _TASK_DEAD: Final = _TASK.index("dead")
+_TASK_HANDED_OVER: Final = _TASK.index("handed_over")
 CREATED_AT: Final = _TASK.index("created_at")
 """Where a raw row of a task has the time at which it was stored."""
 _ATTEMPT: Final = tuple(field.name for field in fields(AttemptRecord))
@@ -211,7 +213,9 @@ _STATE: Final = (
     "recovery_config",
     "worker_started_at",
 )
-_UUIDS: Final = frozenset({"id", "task_id", "claim_token", "workflow_id", "parent_id", "root_id"})
+_UUIDS: Final = frozenset(
+    {"id", "task_id", "claim_token", "workflow_id", "parent_id", "root_id", "scope_id"}
+)
 _TASK_UUIDS: Final = tuple(at for at, name in enumerate(_TASK) if name in _UUIDS)
 _COUNTERS: Final = frozenset(
     {"attempt", "retry_count", "max_retries", "crash_count", "version", "pid", "worker_pid"}
@@ -314,6 +318,7 @@ def task(row: Row) -> TaskRecord:
             values[place] = optional_uuid(values[place])
         values[_TASK_STATUS] = _enumerated("status", TaskStatus, values[_TASK_STATUS])
         values[_TASK_DEAD] = bool(values[_TASK_DEAD])
+        values[_TASK_HANDED_OVER] = bool(values[_TASK_HANDED_OVER])
         record = TaskRecord(*values)
         wrong = _contradiction(record)
         if wrong is not None:

@@ -35,6 +35,8 @@ TABLES = (
     "freed",
     "schedules",
     "workflows",
+    "scopes",
+    "step_counts",
     "task_dependencies",
     "stats",
     "audit",

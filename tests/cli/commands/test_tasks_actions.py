@@ -197,8 +197,9 @@ def test_a_step_of_a_live_workflow_is_not_deleted(operator: Operator, lab: Lab) 
     first, second = step(b"w" * 16), step(b"w" * 16)
     lab.submit(first, second)
     lab.sql(
-        "INSERT INTO holdfast_workflows (workflow_id, workflow_name, status, definition,"
-        " created_at, updated_at) VALUES (:id, 'w', 'RUNNING', '{}', :now, :now)",
+        "INSERT INTO holdfast_workflows (workflow_id, workflow_name, version, status, on_failure,"
+        " digest, steps, sent_at, created_at, updated_at)"
+        " VALUES (:id, 'w', 1, 'RUNNING', 'continue', '', 1, :now, :now, :now)",
         id=b"w" * 16,
     )
     lab.cancel(first.id)

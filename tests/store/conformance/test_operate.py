@@ -42,9 +42,11 @@ def keep_records(lab: Lab, case: Case) -> None:
 def live_workflow(lab: Lab, id: bytes, *, finished_at: int | None = None) -> None:
     lab.sql(
         "INSERT INTO holdfast_workflows "
-        "(workflow_id, workflow_name, status, definition, created_at, updated_at, finished_at) "
-        "VALUES (:id, 'w', 'RUNNING', '{}', :at, :at, :finished_at)",
+        "(workflow_id, workflow_name, version, status, on_failure, digest, steps, sent_at, "
+        "created_at, updated_at, finished_at) "
+        "VALUES (:id, 'w', 1, :status, 'continue', '', 1, :at, :at, :at, :finished_at)",
         id=id,
+        status="RUNNING" if finished_at is None else "COMPLETED",
         at=At(MORNING),
         finished_at=None if finished_at is None else At(finished_at),
     )

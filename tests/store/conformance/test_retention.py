@@ -76,14 +76,14 @@ def test_a_step_of_a_live_workflow_stays(lab: Lab) -> None:
     workflow = new_id()
     lab.sql(
         "INSERT INTO holdfast_workflows "
-        "(workflow_id, workflow_name, status, definition, created_at, updated_at) "
-        "VALUES (:id, 'w', 'RUNNING', '{}', :at, :at)",
+        "(workflow_id, workflow_name, version, status, on_failure, digest, steps, sent_at, "
+        "created_at, updated_at) VALUES (:id, 'w', 1, 'RUNNING', 'continue', '', 1, :at, :at, :at)",
         id=workflow,
         at=At(MORNING),
     )
     case = lab.reach(S.COMPLETED, workflow_id=workflow)
     assert lab.run(retention.prune(before=LATER)).removed == 0
-    lab.sql("UPDATE holdfast_workflows SET finished_at = :at", at=At(MORNING))
+    lab.sql("UPDATE holdfast_workflows SET finished_at = :at, status = 'COMPLETED'", at=At(MORNING))
     assert lab.run(retention.prune(before=LATER)).removed == 1
     assert lab.status(case.id) is None
 

@@ -129,6 +129,8 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     trace_context: str | None
     key: bytes | int
     token: bytes
+    scope_id: bytes | None = None
+    inputs: str | None = None
 
 
 class Run(Message, frozen=True):

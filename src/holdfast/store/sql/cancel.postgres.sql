@@ -6,7 +6,7 @@ WITH cancelled AS (
     UPDATE holdfast_tasks AS task
     SET (
             status, ready, due_at, expire_at, claim_token, finished_at, result, error_code,
-            failed_reason, unique_slot, cancel_requested_at
+            failed_reason, unique_slot, cancel_requested_at, cancel_code
         ) = (
             SELECT
                 CASE WHEN running THEN status ELSE 'CANCELLED' END,
@@ -16,10 +16,11 @@ WITH cancelled AS (
                 CASE WHEN running THEN claim_token END,
                 CASE WHEN NOT running THEN now END,
                 CASE WHEN NOT running THEN :cancel_error END,
-                CASE WHEN NOT running THEN 'TASK_CANCELLED' END,
+                CASE WHEN NOT running THEN :cancel_code::text END,
                 CASE WHEN NOT running THEN :cancel_reason END,
                 CASE WHEN running OR unique_until = 'deleted' THEN unique_slot END,
-                CASE WHEN running THEN coalesce(cancel_requested_at, now) END
+                CASE WHEN running THEN coalesce(cancel_requested_at, now) END,
+                CASE WHEN running THEN coalesce(cancel_code, :cancel_code::text) END
             FROM (SELECT :now AS now, task.status = 'RUNNING' AS running) AS state
         ),
         updated_at = :now

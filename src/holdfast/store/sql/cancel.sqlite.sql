@@ -9,12 +9,13 @@ SET status = CASE WHEN status = 'RUNNING' THEN status ELSE 'CANCELLED' END,
     claim_token = CASE WHEN status = 'RUNNING' THEN claim_token END,
     finished_at = CASE WHEN status <> 'RUNNING' THEN :now END,
     result = CASE WHEN status <> 'RUNNING' THEN :cancel_error END,
-    error_code = CASE WHEN status <> 'RUNNING' THEN 'TASK_CANCELLED' END,
+    error_code = CASE WHEN status <> 'RUNNING' THEN :cancel_code END,
     failed_reason = CASE WHEN status <> 'RUNNING' THEN :cancel_reason END,
     unique_slot = CASE
         WHEN status = 'RUNNING' OR unique_until = 'deleted' THEN unique_slot
     END,
     cancel_requested_at = CASE WHEN status = 'RUNNING' THEN ifnull(cancel_requested_at, :now) END,
+    cancel_code = CASE WHEN status = 'RUNNING' THEN ifnull(cancel_code, :cancel_code) END,
     updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids))
     AND status IN ('WAITING', 'SCHEDULED', 'PENDING', 'CLAIMED', 'RUNNING')

@@ -112,7 +112,7 @@ WITH picked AS MATERIALIZED (
         task.attempt - CASE WHEN :begins::boolean THEN 1 ELSE 0 END AS attempt,
         task.retry_count, task.max_retries, task.crash_count, task.good_until,
         task.parent_id, task.root_id, task.workflow_id,
-        task.trace_context
+        task.trace_context, task.scope_id, task.inputs
 ), leased AS (
     INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)
     SELECT

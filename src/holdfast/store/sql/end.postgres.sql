@@ -24,14 +24,18 @@ SET (
             CASE WHEN NOT final.live THEN clock.now END,
             CASE WHEN final.status IN ('FAILED', 'STALLED') THEN clock.now END,
             CASE
+                WHEN final.status = 'CANCELLED' AND task.cancel_code = 'WORKFLOW_DEADLINE'
+                    THEN :deadline_error
                 WHEN final.status = 'CANCELLED' THEN :cancel_error
                 WHEN NOT final.live THEN wish.error
             END,
             CASE
-                WHEN final.status = 'CANCELLED' THEN 'TASK_CANCELLED'
+                WHEN final.status = 'CANCELLED' THEN coalesce(task.cancel_code, 'TASK_CANCELLED')
                 WHEN NOT final.live THEN wish.error_code
             END,
             CASE
+                WHEN final.status = 'CANCELLED' AND task.cancel_code = 'WORKFLOW_DEADLINE'
+                    THEN :deadline_reason
                 WHEN final.status = 'CANCELLED' THEN :cancel_reason
                 WHEN NOT final.live THEN wish.failed_reason
             END,

@@ -20,14 +20,18 @@ SET status = final.status,
     finished_at = CASE WHEN NOT final.live THEN :now END,
     failed_at = CASE WHEN final.status IN ('FAILED', 'STALLED') THEN :now END,
     result = CASE
+        WHEN final.status = 'CANCELLED' AND task.cancel_code = 'WORKFLOW_DEADLINE'
+            THEN :deadline_error
         WHEN final.status = 'CANCELLED' THEN :cancel_error
         WHEN NOT final.live THEN final.error
     END,
     error_code = CASE
-        WHEN final.status = 'CANCELLED' THEN 'TASK_CANCELLED'
+        WHEN final.status = 'CANCELLED' THEN coalesce(task.cancel_code, 'TASK_CANCELLED')
         WHEN NOT final.live THEN final.error_code
     END,
     failed_reason = CASE
+        WHEN final.status = 'CANCELLED' AND task.cancel_code = 'WORKFLOW_DEADLINE'
+            THEN :deadline_reason
         WHEN final.status = 'CANCELLED' THEN :cancel_reason
         WHEN NOT final.live THEN final.failed_reason
     END,

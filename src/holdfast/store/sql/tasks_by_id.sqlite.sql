@@ -19,7 +19,8 @@ SELECT
     task.unique_key, task.unique_slot, task.unique_until, task.concurrency_key, task.workflow_id,
     task.deps_needed,
     task.deps_open, task.parent_id, task.root_id, task.schedule_name, task.schedule_tick,
-    task.trace_context, task.seq AS key
+    task.trace_context, task.scope_id, task.step_number, task.step_name, task.inputs,
+    task.handed_over, task.seq AS key
 FROM holdfast_tasks AS task
 LEFT JOIN holdfast_task_notes AS note ON note.task_seq = task.seq
 WHERE task.id IN (SELECT value FROM json_each(:ids))

@@ -12,7 +12,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import Channel, Hint, Statement, Steps, Uuids, reads, writes
 from holdfast.store.verbs.dependents import ended_steps, resolve
-from holdfast.store.verbs.end_reasons import CANCELLED
+from holdfast.store.verbs.end_reasons import CANCELLED, EndReason
 
 
 @writes
@@ -22,13 +22,23 @@ def cancel(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus | None]]:
     CANCELLED: it ended here (or had been cancelled before). RUNNING: the wish is noted
     and its worker will hear of it. Another terminal state: too late. None: no such task.
     """
+    return (yield from cancel_steps(ids, CANCELLED))
+
+
+def cancel_steps(ids: Sequence[bytes], why: EndReason) -> Steps[dict[bytes, TaskStatus | None]]:
+    """The steps of `cancel`, for whoever cancels for a reason of its own."""
     batch = Uuids(sorted(set(ids)))
     # Locked first, also those that have ended: one that is being resubmitted this instant would
     # otherwise be passed over and live on.
     locked = yield Statement("lock_tasks", {"ids": batch})
     changed = yield Statement(
         "cancel",
-        {"ids": batch, "cancel_error": CANCELLED.error, "cancel_reason": CANCELLED.reason},
+        {
+            "ids": batch,
+            "cancel_error": why.error,
+            "cancel_reason": why.reason,
+            "cancel_code": why.code,
+        },
         hint=Hint(Channel.DONE),
     )
     yield from resolve(ended_steps(changed))

@@ -30,23 +30,18 @@ from holdfast.store.op import (
     Uuids,
     writes,
 )
+from holdfast.store.verbs import step_counts
 from holdfast.store.verbs.end_reasons import (
     UPSTREAM_CANCELLED,
     UPSTREAM_FAILED,
     UPSTREAM_SUCCEEDED,
     EndReason,
 )
+from holdfast.store.verbs.step_counts import EndedStep
 
 log = logging.getLogger("holdfast.store")
 
 _EDGE_COLUMNS = {"parent_id": Column.UUID, "child_id": Column.UUID, "on_status": Column.TEXT}
-
-
-class EndedStep(NamedTuple):
-    """A task that has just reached a terminal state."""
-
-    id: bytes
-    status: TaskStatus
 
 
 class LockedTask(NamedTuple):
@@ -171,7 +166,12 @@ def resolve(ended: Sequence[EndedStep]) -> Steps[None]:
     """Resolve the edges of ended tasks, and of those that are skipped because of it."""
     queues: set[str] = set()
     while ended:
-        ended = yield from _resolve_once(ended, queues)
+        done: list[EndedStep] = []
+        while ended:
+            done += ended
+            ended = yield from _resolve_once(ended, queues)
+        # Counts come after tasks, in every transaction; they may open what others wait for.
+        ended = yield from step_counts.ended(done)
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
 
@@ -296,8 +296,11 @@ def _reasons(unrunnable: Uuids) -> Steps[dict[bytes, EndReason]]:
 def _reason(status: str | None, error_code: str | None) -> EndReason:
     """What an ended parent is to a child that it leaves without what it needs.
 
-    One that was skipped itself hands down its own reason.
+    One that was skipped itself hands down its own reason. A gate of its scope has no row: it
+    stays shut if nothing failed.
     """
+    if status is None:
+        return UPSTREAM_SUCCEEDED
     if status in _FAILURES or error_code == UPSTREAM_FAILED.code:
         return UPSTREAM_FAILED
     if status == TaskStatus.COMPLETED or error_code == UPSTREAM_SUCCEEDED.code:

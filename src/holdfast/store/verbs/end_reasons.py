@@ -33,3 +33,7 @@ UPSTREAM_CANCELLED = _reason(ErrorCode.UPSTREAM_CANCELLED, "a step it depends on
 UPSTREAM_SUCCEEDED = _reason(
     ErrorCode.UPSTREAM_SUCCEEDED, "not needed: a step whose failure it waits for succeeded"
 )
+WORKFLOW_DEADLINE = _reason(
+    ErrorCode.WORKFLOW_DEADLINE, "the deadline of its workflow passed before it had ended"
+)
+WORKFLOW_STOPPED = _reason(ErrorCode.TASK_CANCELLED, "its workflow stopped at the first failure")

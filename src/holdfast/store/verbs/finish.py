@@ -38,8 +38,9 @@ from holdfast.store.op import (
 )
 from holdfast.store.verbs import evidence
 from holdfast.store.verbs.claims import lockable
-from holdfast.store.verbs.dependents import EndedStep, ended_steps, resolve
-from holdfast.store.verbs.end_reasons import CANCELLED
+from holdfast.store.verbs.dependents import ended_steps, resolve
+from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE
+from holdfast.store.verbs.step_counts import EndedStep
 
 _DONE = Hint(Channel.DONE)
 
@@ -144,6 +145,8 @@ def end_steps(changes: Sequence[RunChange], skip_locked: bool = False) -> Steps[
             "changes": Changes([(e.key, e.token, _wish(e.change)) for e in changes]),
             "cancel_error": CANCELLED.error,
             "cancel_reason": CANCELLED.reason,
+            "deadline_error": WORKFLOW_DEADLINE.error,
+            "deadline_reason": WORKFLOW_DEADLINE.reason,
         },
     )
     ended = [*map(_EndedRow._make, found)]

@@ -25,7 +25,9 @@ from holdfast.store.op import (
     Uuids,
     writes,
 )
-from holdfast.store.verbs.dependents import EndedStep, LockedTask, refuse, reopen, revisit
+from holdfast.store.verbs import step_counts
+from holdfast.store.verbs.dependents import LockedTask, refuse, reopen, revisit
+from holdfast.store.verbs.step_counts import EndedStep
 
 _RESUBMITTABLE = frozenset(
     {
@@ -75,6 +77,7 @@ def resubmit(
         yield from _check_slots(able, done)
         chosen = Uuids(map(_id, able))
         skipped = yield from reopen([_id(row) for row in able if row.workflow_id is not None])
+        counted = yield from step_counts.places(chosen)
         if fresh:
             yield Statement("delete_checkpoints", {"ids": chosen})
         found = yield Statement(
@@ -91,6 +94,8 @@ def resubmit(
         queues = set(rows.texts(ready))
         if queues:
             yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+        if counted:
+            yield from step_counts.reopened(counted)
         batch = (stuck | set(skipped)) - done
     refused = stuck.intersection(ids) - done
     if refused:

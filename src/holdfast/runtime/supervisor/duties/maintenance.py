@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 from holdfast.core.decide import Change, decide
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.identity import as_text
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Crashed
 from holdfast.core.pause import growing
@@ -33,7 +34,7 @@ from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
-from holdfast.store.verbs import leases, timing
+from holdfast.store.verbs import leases, timing, workflows
 from holdfast.store.verbs.leases import Abandoned
 from holdfast.store.verbs.timing import Met
 
@@ -109,6 +110,7 @@ class Maintenance:
         if now >= self._recover_at:
             self._recover_at = now + min(self._options.gap / 3, 1.0)
             self._on_its_own("recover", self._recover, now)
+            self._on_its_own("workflows", self._stop_workflows, now)
             self._on_its_own("tend", self._tend, now)
         return min(wait, self._expire_at - now, self._recover_at - now)
 
@@ -131,6 +133,14 @@ class Maintenance:
             return pause
         self._failed.pop(name, None)
         return wait
+
+    def _stop_workflows(self) -> float:
+        for whole in self._store.run(workflows.tended()):
+            if whole.is_late and self._store.run(workflows.end_late(whole.id)):
+                log.warning("the deadline of workflow %s has passed", as_text(whole.id))
+            while self._store.run(at_once(workflows.stop_some(whole.id))) == workflows.STOP_BATCH:
+                pass
+        return inf
 
     def _tend(self) -> float:
         self._store.tend()

@@ -34,10 +34,15 @@ LOOKING: Final = frozenset(
         "unfair_queues",
         "next_due",
         "next_key",
+        "list_workflows",
         "read_log",
         "read_output",
+        "read_scope",
         "read_stats",
+        "read_steps",
+        "read_workflows",
         "statuses",
+        "step_values",
         "tasks_by_id",
         "whereabouts",
         "worker_states",
@@ -45,13 +50,18 @@ LOOKING: Final = frozenset(
 )
 SENDING: Final = frozenset(
     {
+        "add_counts",
         "add_edges",
+        "add_scope",
+        "existing_workflow",
         "lock_tasks",
         "notify",
         "read_clock",
         "replace",
         "reschedule",
+        "start_workflow",
         "submit",
+        "submit_steps",
         "submitted",
     }
 )
@@ -67,6 +77,8 @@ OPERATING: Final = frozenset(
         "promote_now",
         "resubmit",
         "resume_queue",
+        "stop_workflow",
+        "stoppable_steps",
         "take_stack_request",
     }
 )
@@ -87,12 +99,17 @@ LIMITING: Final = frozenset(
 """What changing a limit takes."""
 FOLLOWING: Final = frozenset(
     {
+        "close_parts",
         "count_edges",
+        "count_steps",
+        "finish_workflow",
         "hold",
         "reopen_edges",
+        "reopen_workflow",
         "resolve_edges",
         "revisit_edges",
         "skip",
+        "step_places",
         "unbegun_steps",
         "unblock",
         "unmet_edges",

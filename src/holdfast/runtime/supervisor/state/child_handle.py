@@ -123,6 +123,8 @@ def job_of(task: ClaimedTask, slot: int, attempt: int) -> Job:
         task.trace_context,
         task.key,
         task.token,
+        task.scope_id,
+        task.inputs,
     )
 
 

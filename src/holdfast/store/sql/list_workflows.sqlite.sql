@@ -1,0 +1,18 @@
+-- Workflows, newest first, before a given one. Differs from PostgreSQL in types.
+SELECT
+    whole.workflow_id, whole.workflow_name, whole.version, whole.status, whole.on_failure,
+    whole.stopping, whole.stopped_by, whole.paused_at, whole.paused_by, whole.deadline_us,
+    whole.deadline_at, whole.run_at, whole.unique_key, whole.tags, whole.arguments,
+    whole.created_at, whole.updated_at, whole.finished_at, whole.steps, whole.parent_id,
+    whole.step_id, whole.root_id, whole.trace_context, scope.returns, scope.error_id
+FROM holdfast_workflows AS whole
+LEFT JOIN holdfast_scopes AS scope ON scope.scope_id = whole.workflow_id
+WHERE (:before IS NULL OR whole.workflow_id < :before)
+    AND (json_array_length(:statuses) = 0
+        OR whole.status IN (SELECT value FROM json_each(:statuses)))
+    AND (:name IS NULL OR whole.workflow_name = :name)
+    AND (:tag IS NULL OR EXISTS (SELECT 1 FROM json_each(whole.tags) AS tag WHERE tag.value = :tag))
+    AND (:created_from IS NULL OR whole.created_at >= :created_from)
+    AND (:created_until IS NULL OR whole.created_at < :created_until)
+ORDER BY whole.workflow_id DESC
+LIMIT :limit;

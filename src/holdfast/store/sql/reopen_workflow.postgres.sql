@@ -1,0 +1,7 @@
+-- Steps of an ended workflow are resubmitted: it runs again, and its deadline counts anew. One that has
+-- completed stays. Differs from SQLite in types.
+UPDATE holdfast_workflows
+SET status = 'RUNNING', finished_at = NULL, stopping = NULL, stopped_by = NULL, stop_all = false,
+    deadline_at = :now + deadline_us * interval '1 microsecond', updated_at = :now
+WHERE workflow_id = :id::uuid AND finished_at IS NOT NULL
+RETURNING workflow_id;

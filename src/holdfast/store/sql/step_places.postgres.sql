@@ -1,0 +1,5 @@
+-- Where steps are counted, and how they stand. Differs from SQLite in how a batch is bound.
+SELECT id, scope_id, step_number, step_part, step_required, status, error_code
+FROM holdfast_tasks
+WHERE id = ANY (:ids::uuid[]) AND scope_id IS NOT NULL AND step_part IS NOT NULL
+ORDER BY scope_id, step_number;

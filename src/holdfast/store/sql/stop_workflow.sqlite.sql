@@ -1,0 +1,12 @@
+-- fail_fast, deadline, cancel: the whole begins to wind down; what is stopped is stopped after it. A
+-- cancel goes before what else stops it. Differs from PostgreSQL in types.
+UPDATE holdfast_workflows
+SET stopping = :why, stopped_by = :stopped_by, stop_all = :stop_all, status = 'RUNNING',
+    paused_at = NULL, paused_by = NULL, updated_at = :now
+WHERE workflow_id = :id AND finished_at IS NULL
+    AND CASE :why
+        WHEN 'fail_fast' THEN on_failure = 'fail_fast' AND stopping IS NULL
+        WHEN 'deadline' THEN deadline_at <= :now AND ifnull(stopping, '') NOT IN ('deadline', 'cancel')
+        ELSE stopping IS NOT 'cancel' OR (:stop_all AND NOT stop_all)
+    END
+RETURNING CAST(workflow_id AS BLOB) AS workflow_id;
