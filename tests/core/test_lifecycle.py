@@ -18,6 +18,7 @@ from holdfast.core.status import TASK_TERMINAL_STATES, AttemptOutcome, TaskStatu
 S = TaskStatus
 V = Verb
 ENDS_A_START = {
+    V.HAND_OVER: AttemptOutcome.COMPLETED,
     V.COMPLETE: AttemptOutcome.COMPLETED,
     V.FAIL: AttemptOutcome.FAILED,
     V.RETRY: AttemptOutcome.FAILED,
@@ -77,6 +78,7 @@ def test_cancel_beats_another_run_but_not_a_value() -> None:
         V.RECOVER,
         V.FAIL,
         V.STALL,
+        V.HAND_OVER,
     } == CANCEL_REDIRECTS
     for verb in CANCEL_REDIRECTS:
         assert targets(verb, S.RUNNING, cancel_requested=True) == (S.CANCELLED,)

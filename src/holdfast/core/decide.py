@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from holdfast.core.error_code import ErrorCode
+from holdfast.core.errors import PayloadError
 from holdfast.core.lifecycle import TRANSITIONS, Verb
 from holdfast.core.options.policy import Policy
 from holdfast.core.options.retry import UNPLANNED_RETRIES, Retry
@@ -35,6 +36,7 @@ from holdfast.core.payload.failure import encode_error
 from holdfast.core.result import TaskError
 from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.core.text import clean
+from holdfast.core.workflows.plan import AddedPlan
 
 __all__ = ["Change", "Counters", "decide"]
 
@@ -81,6 +83,8 @@ class Change(NamedTuple):
     result: str | None = None
     exit_code: int | None = None
     exit_signal: int | None = None
+    added: AddedPlan | None = None
+    """The steps that it hands over to."""
 
     @property
     def attempt(self) -> AttemptOutcome:
@@ -116,10 +120,8 @@ def _decide(
     match outcome:
         case Returned(result):
             return Change(verb=Verb.COMPLETE, target=TaskStatus.COMPLETED, result=result)
-        case HandedOver():
-            return _fail(
-                TaskError.ours(ErrorCode.RESULT_INVALID, "only a step of a workflow can add steps")
-            )
+        case HandedOver(added):
+            return _hand_over(task, added)
         case Failed(error, listed):
             if listed and policy.retry is not None and not policy.at_most_once:
                 return _retry(task, policy.retry, task.max_retries, error, None, random)
@@ -165,6 +167,19 @@ def _decide(
             if policy.at_most_once:
                 return _stall(reason)
             return Change(verb=Verb.INTERRUPT, target=TaskStatus.PENDING)
+
+
+def _hand_over(task: Counters, added: bytes) -> Change:
+    # Only what a worker has claimed can return; who recovers a task knows of no workflow.
+    if getattr(task, "workflow_id", None) is None:
+        return _fail(
+            TaskError.ours(ErrorCode.RESULT_INVALID, "only a step of a workflow can add steps")
+        )
+    try:
+        plan = AddedPlan.decode(added)
+    except PayloadError as error:
+        return _fail(TaskError.ours(ErrorCode.RESULT_INVALID, str(error)))
+    return Change(verb=Verb.HAND_OVER, target=TaskStatus.WAITING, added=plan)
 
 
 def _retry(

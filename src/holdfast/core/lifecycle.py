@@ -51,6 +51,8 @@ class Verb(StrEnum):
     START = "start"
     RELEASE = "release"
     COMPLETE = "complete"
+    HAND_OVER = "hand_over"
+    SETTLE = "settle"
     FAIL = "fail"
     RETRY = "retry"
     SNOOZE = "snooze"
@@ -192,6 +194,24 @@ _TABLE: tuple[Transition, ...] = (
         writes="`result`",
         fenced=True,
         attempt=AttemptOutcome.COMPLETED,
+    ),
+    Transition(
+        verb=Verb.HAND_OVER,
+        sources=(RUNNING,),
+        targets=(WAITING,),
+        actor="worker, asked by the code of a workflow's step",
+        guard="token; a workflow that winds down cancels it",
+        writes="`handed_over`, and the steps that it adds",
+        fenced=True,
+        attempt=AttemptOutcome.COMPLETED,
+    ),
+    Transition(
+        verb=Verb.SETTLE,
+        sources=(WAITING,),
+        targets=(COMPLETED, FAILED, CANCELLED),
+        actor="the last of the steps that it added",
+        guard="handed over; nothing that it added is open",
+        writes="the first error; its value is read from what it added",
     ),
     Transition(
         verb=Verb.FAIL,
@@ -339,7 +359,7 @@ TRANSITIONS: Mapping[Verb, Transition] = MappingProxyType({row.verb: row for row
 """The table, in its documented order."""
 
 CANCEL_REDIRECTS: frozenset[Verb] = frozenset(
-    {Verb.RETRY, Verb.SNOOZE, Verb.INTERRUPT, Verb.RECOVER, Verb.FAIL, Verb.STALL}
+    {Verb.RETRY, Verb.SNOOZE, Verb.INTERRUPT, Verb.RECOVER, Verb.FAIL, Verb.STALL, Verb.HAND_OVER}
 )
 """Verbs that lead to CANCELLED instead when a cancel was requested."""
 

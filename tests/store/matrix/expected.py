@@ -142,6 +142,25 @@ def _complete(deed: Deed) -> Columns:
     return {"result": RESULT}
 
 
+def _hand_over(deed: Deed) -> Columns:
+    if deed.to is S.CANCELLED:
+        return _ended(CANCELLED)(deed)
+    return {"handed_over": True, "expire_at": None}
+
+
+def _settle(deed: Deed) -> Columns:
+    if deed.to is S.CANCELLED:
+        return _ended(CANCELLED)(deed)
+    if deed.to is S.COMPLETED:
+        return {}
+    return {
+        "result": UPSTREAM_FAILED.error,
+        "error_code": UPSTREAM_FAILED.code,
+        "failed_reason": "added",
+        "dead": False,
+    }
+
+
 def _end_of_run(deed: Deed) -> Columns:
     change, before, to = deed.way.change, deed.before, deed.to
     assert change is not None
@@ -199,6 +218,8 @@ _WRITES: dict[Verb, Callable[[Deed], Columns]] = {
     Verb.START: _start,
     Verb.RELEASE: _release,
     Verb.COMPLETE: _complete,
+    Verb.HAND_OVER: _hand_over,
+    Verb.SETTLE: _settle,
     Verb.FAIL: _end_of_run,
     Verb.RETRY: _end_of_run,
     Verb.SNOOZE: _end_of_run,

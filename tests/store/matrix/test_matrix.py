@@ -168,7 +168,8 @@ def check_invariants(lab: Lab, id: bytes) -> None:
     assert (task.due_at is not None) == (task.status is TaskStatus.SCHEDULED)
     assert (task.finished_at is not None) == terminal
     assert (task.error_code is not None) == (terminal and task.status is not TaskStatus.COMPLETED)
-    assert task.expire_at == (task.good_until if task.status in MAY_EXPIRE else None)
+    waits = task.status in MAY_EXPIRE and not task.handed_over
+    assert task.expire_at == (task.good_until if waits else None)
     assert [row.attempt for row in rows] == list(range(1, len(rows) + 1))
     assert task.attempt == len(rows) + (task.status is TaskStatus.RUNNING)
     assert (id in lab.run(inspect.endings([id]))) == terminal

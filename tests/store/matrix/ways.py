@@ -7,7 +7,7 @@ A way brings about everything that the verb's guard asks for beyond state and to
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.core.decide import Change, decide
@@ -19,6 +19,7 @@ from holdfast.core.outcome import (
     CancelAcknowledged,
     Crashed,
     Failed,
+    HandedOver,
     Outcome,
     SnoozeAsked,
     StalledBySilence,
@@ -26,6 +27,7 @@ from holdfast.core.outcome import (
 )
 from holdfast.core.records import Edge, Landing, Submission, SubmitAnswer
 from holdfast.core.status import TaskStatus
+from holdfast.core.workflows.plan import AddedPlan, StepPlan
 from holdfast.store.op import Mode, Op, Statement, Steps, Uuids
 from holdfast.store.verbs import (
     cancel,
@@ -37,7 +39,7 @@ from holdfast.store.verbs import (
     retention,
     timing,
 )
-from holdfast.store.verbs.end_reasons import UPSTREAM_FAILED
+from holdfast.store.verbs.end_reasons import CANCELLED, UPSTREAM_FAILED
 from tests.support.stores import MORNING, SECOND, Lab
 from tests.support.verbs import BOOM, HOST, PID, PROCESS, WORKER, Case, submission
 
@@ -53,6 +55,7 @@ FIELDS: dict[str, Any] = {
     "max_retries": 3,
 }
 """What every task of the matrix is submitted with, unless its way says otherwise."""
+ADDED = AddedPlan(steps=(StepPlan("added", submission(queue_name="new")),))
 REPLACEMENT = submission(
     version=2,
     args="[2]",
@@ -264,6 +267,41 @@ class _Counters:
     retry_count: int = 0
     max_retries: int = 3
     crash_count: int = 0
+    workflow_id: bytes = b"w" * 16
+
+
+def _handed_over(bad: bool = False, cancel: bool = False) -> Prepare:
+    """A step that waits for the one that it added, which is counted as if it had ended."""
+
+    def prepare(lab: Lab, status: TaskStatus, fields: dict[str, Any]) -> Case:
+        if status is not S.WAITING:
+            return lab.reach(status, **fields)
+        case = lab.reach(S.RUNNING, **fields)
+        lab.end(case.claimed, HandedOver(ADDED.encode()))
+        lab.sql("UPDATE holdfast_step_counts SET open = 0, bad = :bad", bad=int(bad))
+        if cancel:
+            lab.sql(
+                "UPDATE holdfast_tasks SET cancel_requested_at = updated_at WHERE id = :id",
+                id=case.id,
+            )
+        return case
+
+    return prepare
+
+
+def _settle(lab: Lab, case: Case, token: bytes) -> bool:
+    def steps() -> Steps[bool]:
+        params = {
+            "id": case.id,
+            "error_id": None,
+            "cancel_error": CANCELLED.error,
+            "cancel_reason": CANCELLED.reason,
+            "failed_error": UPSTREAM_FAILED.error,
+            "failed_reason": "added",
+        }
+        return bool((yield Statement("settle", params)))
+
+    return lab.run(Op(steps(), Mode.WRITE, "settle"))
 
 
 WAYS: tuple[Way, ...] = (
@@ -295,6 +333,31 @@ WAYS: tuple[Way, ...] = (
     Way(Verb.START, S.RUNNING, _start),
     Way(Verb.RELEASE, S.PENDING, _release),
     Way(Verb.COMPLETE, S.COMPLETED, _complete),
+    replace(
+        _ending(Verb.HAND_OVER, S.WAITING, HandedOver(ADDED.encode())),
+        fields={"workflow_id": WORKFLOW},
+    ),
+    Way(
+        Verb.SETTLE,
+        S.COMPLETED,
+        _settle,
+        fields={"workflow_id": WORKFLOW},
+        prepare=_handed_over(),
+    ),
+    Way(
+        Verb.SETTLE,
+        S.FAILED,
+        _settle,
+        fields={"workflow_id": WORKFLOW},
+        prepare=_handed_over(bad=True),
+    ),
+    Way(
+        Verb.SETTLE,
+        S.CANCELLED,
+        _settle,
+        fields={"workflow_id": WORKFLOW},
+        prepare=_handed_over(bad=True, cancel=True),
+    ),
     _ending(Verb.FAIL, S.FAILED, Failed(BOOM)),
     _ending(Verb.RETRY, S.SCHEDULED, Failed(BOOM, listed=True), Policy(retry=Retry(3, delay=60))),
     _ending(Verb.RETRY, S.PENDING, Failed(BOOM, listed=True), Policy(retry=Retry(3))),

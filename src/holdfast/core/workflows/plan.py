@@ -149,10 +149,32 @@ class AddedPlan(Struct, frozen=True, array_like=True, kw_only=True):
     def decode(cls, data: bytes) -> AddedPlan:
         """Raises `PayloadError` for what is none."""
         try:
-            return _decoder.decode(data)
+            plan = _decoder.decode(data)
         except msgspec.MsgspecError as error:
             raise PayloadError(f"the added steps cannot be read: {error}") from None
+        wrong = plan._wrong()
+        if wrong is not None:
+            raise PayloadError(f"the added steps cannot be stored: {wrong}")
+        return plan
+
+    def _wrong(self) -> str | None:
+        if not self.steps:
+            return "there are none"
+        if len({step.task.id for step in self.steps}) != len(self.steps):
+            return "two have the same id"
+        for number, step in enumerate(self.steps):
+            parents = [edge.parent for edge in step.edges]
+            if any(parent >= number for parent in parents) or len({*parents}) != len(parents):
+                return (
+                    f"step {step.name!r:.100} waits for itself, for a later one, or for one twice"
+                )
+            if step.needed is not None and not 1 <= step.needed <= len(parents):
+                return f"step {step.name!r:.100} needs {step.needed} of {len(parents)} steps"
+            if len(step.task.id) != _ID_SIZE:
+                return f"step {step.name!r:.100} has no id"
+        return None
 
 
+_ID_SIZE = 16
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(AddedPlan)

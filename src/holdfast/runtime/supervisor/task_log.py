@@ -145,6 +145,9 @@ class TaskLog:
         """A run came to something other than a value, and it is written."""
         if type(outcome) is NotBegun:
             return
+        if status is TaskStatus.WAITING:
+            self.completed(task, attempt, run_us)
+            return
         event = _EVENTS.get(type(outcome), "failed")
         if status is TaskStatus.CANCELLED:
             # Whatever its code came to, a cancel had been requested.

@@ -53,6 +53,7 @@ CREATE TABLE holdfast_workflows (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX holdfast_workflows_unique ON holdfast_workflows (unique_slot)
     WHERE unique_slot IS NOT NULL;
+CREATE INDEX holdfast_workflows_part ON holdfast_workflows (parent_id) WHERE parent_id IS NOT NULL;
 CREATE INDEX holdfast_workflows_deadline ON holdfast_workflows (deadline_at)
     WHERE deadline_at IS NOT NULL AND finished_at IS NULL AND stopping IS NULL;
 CREATE INDEX holdfast_workflows_tended ON holdfast_workflows (workflow_id)

@@ -6,7 +6,8 @@ SELECT
     task.id AS key, task.id, task.status, task.claim_token,
     task.claim_token IS NOT NULL
         AND NOT EXISTS (SELECT FROM holdfast_leases WHERE token = task.claim_token) AS orphaned,
-    task.status = 'WAITING' AND (task.deps_needed <= 0 OR task.deps_needed > task.deps_open)
+    task.status = 'WAITING' AND NOT coalesce(task.handed_over, false)
+        AND (task.deps_needed <= 0 OR task.deps_needed > task.deps_open)
         AND NOT EXISTS (
             SELECT FROM holdfast_task_dependencies AS edge
             WHERE edge.child_id = task.id AND NOT edge.resolved

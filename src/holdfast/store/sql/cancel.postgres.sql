@@ -1,6 +1,7 @@
 -- cancel: WAITING, SCHEDULED, PENDING, CLAIMED → CANCELLED at once, and
 -- request_cancel: RUNNING → RUNNING with the wish noted; its worker hears of it.
 -- One statement, so that a task cannot slip from one state to the other between two.
+-- (One that has handed over is asked, too: it ends with what it added.)
 -- Differs from SQLite in how a batch is bound.
 WITH cancelled AS (
     UPDATE holdfast_tasks AS task
@@ -21,7 +22,7 @@ WITH cancelled AS (
                 CASE WHEN running OR unique_until = 'deleted' THEN unique_slot END,
                 CASE WHEN running THEN coalesce(cancel_requested_at, now) END,
                 CASE WHEN running THEN coalesce(cancel_code, :cancel_code::text) END
-            FROM (SELECT :now AS now, task.status = 'RUNNING' AS running) AS state
+            FROM (SELECT :now AS now, task.status = 'RUNNING' OR task.handed_over IS TRUE AS running) AS state
         ),
         updated_at = :now
     WHERE id = ANY (:ids::uuid[])

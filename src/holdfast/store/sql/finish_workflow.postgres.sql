@@ -12,5 +12,5 @@ FROM (
 ) AS ended
 WHERE whole.workflow_id = :id::uuid AND whole.finished_at IS NULL
 RETURNING
-    workflow_id, status,
+    workflow_id, status, step_id,
     (SELECT count(pg_notify(:hint_channel, p)) FROM unnest(:hint_payloads::text[]) AS p);

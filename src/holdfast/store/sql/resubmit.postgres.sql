@@ -6,13 +6,13 @@ WITH resubmitted AS (
     SET (status, ready, due_at, run_at, enqueued_at) = (
             SELECT
                 CASE
-                    WHEN task.deps_needed > 0 THEN 'WAITING'
+                    WHEN task.deps_needed > 0 OR task.handed_over IS TRUE THEN 'WAITING'
                     WHEN :run_at::timestamptz > now THEN 'SCHEDULED'
                     ELSE 'PENDING'
                 END,
-                task.deps_needed <= 0 AND (:run_at::timestamptz > now) IS NOT TRUE,
+                task.deps_needed <= 0 AND task.handed_over IS NOT TRUE AND (:run_at::timestamptz > now) IS NOT TRUE,
                 CASE
-                    WHEN task.deps_needed <= 0 AND :run_at::timestamptz > now
+                    WHEN task.deps_needed <= 0 AND task.handed_over IS NOT TRUE AND :run_at::timestamptz > now
                     THEN :run_at::timestamptz
                 END,
                 :run_at::timestamptz,

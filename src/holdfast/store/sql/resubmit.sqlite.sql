@@ -10,12 +10,12 @@ WHERE task_seq IN (
     );
 UPDATE holdfast_tasks
 SET status = CASE
-        WHEN deps_needed > 0 THEN 'WAITING'
+        WHEN deps_needed > 0 OR handed_over IS TRUE THEN 'WAITING'
         WHEN :run_at > :now THEN 'SCHEDULED'
         ELSE 'PENDING'
     END,
-    ready = deps_needed <= 0 AND ifnull(:run_at <= :now, 1),
-    due_at = CASE WHEN deps_needed <= 0 AND :run_at > :now THEN :run_at END,
+    ready = deps_needed <= 0 AND handed_over IS NOT TRUE AND ifnull(:run_at <= :now, 1),
+    due_at = CASE WHEN deps_needed <= 0 AND handed_over IS NOT TRUE AND :run_at > :now THEN :run_at END,
     run_at = :run_at,
     enqueued_at = max(ifnull(:run_at, :now), :now),
     retry_count = CASE WHEN :keep_retries THEN retry_count ELSE 0 END,

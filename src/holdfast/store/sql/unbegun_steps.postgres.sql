@@ -3,5 +3,6 @@
 SELECT id
 FROM holdfast_tasks
 WHERE workflow_id = :workflow_id::uuid AND status IN ('PENDING', 'SCHEDULED', 'WAITING')
+    AND NOT coalesce(handed_over, false)
 ORDER BY id
 FOR UPDATE;

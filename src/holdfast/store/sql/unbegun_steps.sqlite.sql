@@ -3,4 +3,5 @@
 SELECT id
 FROM holdfast_tasks
 WHERE workflow_id = :workflow_id AND status IN ('PENDING', 'SCHEDULED', 'WAITING')
+    AND NOT ifnull(handed_over, 0)
 ORDER BY id;

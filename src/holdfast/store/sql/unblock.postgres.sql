@@ -22,6 +22,7 @@ SET (status, ready, due_at, enqueued_at, good_until, expire_at) = (
 WHERE id = ANY (:ids::uuid[])
     AND status = 'WAITING'
     AND deps_needed <= 0
+    AND NOT coalesce(task.handed_over, false)
     AND NOT EXISTS (
         SELECT FROM holdfast_task_dependencies AS pause
         WHERE pause.parent_id = task.workflow_id AND pause.child_id = task.id

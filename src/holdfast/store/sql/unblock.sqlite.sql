@@ -12,6 +12,7 @@ SET status = CASE WHEN run_at > :now THEN 'SCHEDULED' ELSE 'PENDING' END,
 WHERE id IN (SELECT value FROM json_each(:ids))
     AND status = 'WAITING'
     AND deps_needed <= 0
+    AND NOT ifnull(task.handed_over, 0)
     AND NOT EXISTS (
         SELECT 1 FROM holdfast_task_dependencies AS pause
         WHERE pause.parent_id = task.workflow_id AND pause.child_id = task.id

@@ -42,6 +42,12 @@ def cancel_steps(ids: Sequence[bytes], why: EndReason) -> Steps[dict[bytes, Task
         hint=Hint(Channel.DONE),
     )
     yield from resolve(ended_steps(changed))
+    # What has handed over ends with what it added.
+    adders = Uuids(rows.uuids([row for row in changed if row[1] == TaskStatus.WAITING]))
+    if adders:
+        added = yield Statement("added_steps", {"scopes": adders, "bad": False})
+        if added:
+            yield from cancel_steps([*rows.uuids(added)], why)
     known = {
         rows.uuid(id): TaskStatus(status)
         for id, status, *_ in (*locked, *changed)

@@ -54,6 +54,7 @@ class LockedTask(NamedTuple):
     unique_key: Any
     task_name: Any
     deps_needed: Any
+    handed_over: Any = None
 
 
 class _UnmetEdge(NamedTuple):

@@ -20,6 +20,7 @@ from holdfast.core.decide import Change
 from holdfast.core.lifecycle import Verb
 from holdfast.core.records import BUSY, LOST, NO_USAGE, Answer, Landing, Usage
 from holdfast.core.status import TaskStatus
+from holdfast.core.workflows.plan import AddedPlan
 from holdfast.store import rows
 from holdfast.store.op import (
     Changes,
@@ -30,13 +31,14 @@ from holdfast.store.op import (
     Mode,
     Op,
     Row,
+    Rows,
     Statement,
     Steps,
     Table,
     alone,
     reads,
 )
-from holdfast.store.verbs import evidence
+from holdfast.store.verbs import evidence, workflows
 from holdfast.store.verbs.claims import lockable
 from holdfast.store.verbs.dependents import ended_steps, resolve
 from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE
@@ -139,16 +141,13 @@ def end_steps(changes: Sequence[RunChange], skip_locked: bool = False) -> Steps[
         free = yield from lockable([e.key for e in changes])
         answers.update({e.key: BUSY for e in changes if e.key not in free})
         changes = [e for e in changes if e.key in free]
-    found = yield Statement(
-        "end",
-        {
-            "changes": Changes([(e.key, e.token, _wish(e.change)) for e in changes]),
-            "cancel_error": CANCELLED.error,
-            "cancel_reason": CANCELLED.reason,
-            "deadline_error": WORKFLOW_DEADLINE.error,
-            "deadline_reason": WORKFLOW_DEADLINE.reason,
-        },
-    )
+    found: list[Row] = []
+    for run in changes:
+        if run.change.added is not None:
+            found += yield from _hand_over(run, run.change.added)
+    others = [e for e in changes if e.change.added is None]
+    if others:
+        found += yield from _end(others)
     ended = [*map(_EndedRow._make, found)]
     by_key = {e.key: e for e in changes}
     queues: set[str] = set()
@@ -164,6 +163,38 @@ def end_steps(changes: Sequence[RunChange], skip_locked: bool = False) -> Steps[
     yield from resolve(ended_steps((row.id, row.status, row.workflow_id) for row in ended))
     yield from _hints(ended, queues)
     return answers
+
+
+def _end(changes: Sequence[RunChange]) -> Steps[Rows]:
+    found: Rows = yield Statement(
+        "end",
+        {
+            "changes": Changes([(e.key, e.token, _wish(e.change)) for e in changes]),
+            "cancel_error": CANCELLED.error,
+            "cancel_reason": CANCELLED.reason,
+            "deadline_error": WORKFLOW_DEADLINE.error,
+            "deadline_reason": WORKFLOW_DEADLINE.reason,
+        },
+    )
+    return found
+
+
+def _hand_over(run: RunChange, added: AddedPlan) -> Steps[Rows]:
+    """RUNNING → WAITING, with the steps that it adds, in the form of the rows of `end`."""
+    found: Rows = yield Statement(
+        "hand_over",
+        {
+            "key": run.key,
+            "token": run.token,
+            "cancel_error": CANCELLED.error,
+            "cancel_reason": CANCELLED.reason,
+        },
+    )
+    for row in map(_EndedRow._make, found):
+        if row.status == TaskStatus.WAITING:
+            id, workflow_id = rows.uuid(row.id), rows.uuid(row.workflow_id)
+            yield from workflows.add(id, workflow_id, added, row.updated_at)
+    return found
 
 
 class Tally(NamedTuple):

@@ -94,9 +94,15 @@ def resubmit(
         queues = set(rows.texts(ready))
         if queues:
             yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+        again: set[bytes] = set()
         if counted:
-            yield from step_counts.reopened(counted)
-        batch = (stuck | set(skipped)) - done
+            again |= yield from step_counts.reopened(counted)
+        # Its code does not run again: what it added and ended badly does.
+        adders = [_id(row) for row in able if row.handed_over and _id(row) in ids]
+        if adders:
+            added = yield Statement("added_steps", {"scopes": Uuids(adders), "bad": True})
+            again.update(rows.uuids(added))
+        batch = (stuck | set(skipped) | again) - done
     refused = stuck.intersection(ids) - done
     if refused:
         yield from refuse(refused)

@@ -19,6 +19,7 @@ from holdfast.core.error_code import ErrorCode
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import Channel, Hint, Ints, Statement, Steps, Uuids
+from holdfast.store.verbs.end_reasons import CANCELLED, UPSTREAM_FAILED
 
 _SKIPPED = frozenset(
     {
@@ -129,12 +130,32 @@ def _close(
     if scope.ended_gate is not None and body_ended:
         gates.append(EndedStep(rows.uuid(scope.ended_gate), TaskStatus.COMPLETED))
     if scope.body_open == 0 and scope.tail_open == 0:
-        yield Statement("finish_workflow", {"id": scope_id}, hint=Hint(Channel.DONE))
+        gates += yield from _finish(scope_id, scope)
     return gates
 
 
-def reopened(counted: Sequence[StepPlace]) -> Steps[None]:
-    """Count steps that are resubmitted, given as they stood before."""
+def _finish(scope_id: bytes, scope: _Scope) -> Steps[list[EndedStep]]:
+    """Nothing of a scope is open: end the workflow, or the step that handed over to it, or both."""
+    whole = yield Statement("finish_workflow", {"id": scope_id}, hint=Hint(Channel.DONE))
+    if whole and whole[0][2] is None:
+        return []
+    settled = yield Statement(
+        "settle",
+        {
+            "id": scope_id,
+            "error_id": rows.optional_uuid(scope.error_id),
+            "cancel_error": CANCELLED.error,
+            "cancel_reason": CANCELLED.reason,
+            "failed_error": UPSTREAM_FAILED.error,
+            "failed_reason": "a step that it added did not succeed",
+        },
+    )
+    return [EndedStep(rows.uuid(id), TaskStatus(status)) for id, status in settled]
+
+
+def reopened(counted: Sequence[StepPlace]) -> Steps[set[bytes]]:
+    """Count steps that are resubmitted, given as they stood before; their scopes, of which some
+    are steps that handed over and have to wait again."""
     opened = yield from _count(counted, 1)
     for scope_id in sorted({rows.uuid(place.scope_id) for place in counted}):
         parts = opened.get(scope_id, Counter())
@@ -149,6 +170,7 @@ def reopened(counted: Sequence[StepPlace]) -> Steps[None]:
                 },
             )
         yield Statement("reopen_workflow", {"id": scope_id})
+    return {rows.uuid(place.scope_id) for place in counted}
 
 
 def _count(counted: Sequence[StepPlace], by: int) -> Steps[dict[bytes, Counter[bool]]]:

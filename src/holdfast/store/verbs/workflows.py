@@ -16,7 +16,7 @@ from typing import NamedTuple
 from holdfast.core.identity import new_id
 from holdfast.core.records import SubmitAnswer, Submitted
 from holdfast.core.status import TaskStatus
-from holdfast.core.workflows.plan import StepPlan, WorkflowPlan
+from holdfast.core.workflows.plan import AddedPlan, StepPlan, WorkflowPlan
 from holdfast.core.workflows.records import (
     StepRecord,
     StepValue,
@@ -123,7 +123,7 @@ def start(plan: WorkflowPlan) -> Steps[Submitted]:
             "digest": plan.digest,
             "sent_at": At(plan.sent_at),
             "steps": len(plan.steps),
-            "parent_id": plan.parent_id,
+            "parent_id": None,
             "step_id": None,
             "root_id": plan.root_id,
             "trace_context": plan.trace_context,
@@ -133,6 +133,36 @@ def start(plan: WorkflowPlan) -> Steps[Submitted]:
         return (yield from _meet(plan))
     yield from add_scope(plan.id, plan.id, plan.steps, plan.returns, run_at=plan.run_at)
     return Submitted(plan.id, SubmitAnswer.CREATED)
+
+
+def add(adder_id: bytes, workflow_id: bytes, plan: AddedPlan, sent_at: int) -> Steps[None]:
+    """Write the steps that a step hands over to; those of a sub-workflow with its own row."""
+    part = plan.workflow
+    if part is None:
+        yield from add_scope(adder_id, workflow_id, plan.steps, plan.returns)
+        return
+    yield Statement(
+        "start_workflow",
+        {
+            "id": adder_id,
+            "name": part.name,
+            "version": part.version,
+            "on_failure": part.on_failure,
+            "deadline_us": part.deadline_us,
+            "run_at": None,
+            "unique_key": None,
+            "tags": part.tags,
+            "arguments": part.arguments,
+            "digest": "",
+            "sent_at": At(sent_at),
+            "steps": len(plan.steps),
+            "parent_id": workflow_id,
+            "step_id": adder_id,
+            "root_id": workflow_id,
+            "trace_context": None,
+        },
+    )
+    yield from add_scope(adder_id, adder_id, plan.steps, plan.returns)
 
 
 def _meet(plan: WorkflowPlan) -> Steps[Submitted]:
@@ -398,6 +428,7 @@ def _stop(workflow_id: bytes, why: str, by: str | None, stop_all: bool) -> Steps
 @writes
 def stop_some(workflow_id: bytes, *, batch: int = STOP_BATCH) -> Steps[int]:
     """Cancel steps of a workflow that winds down; how many. Fewer than `batch`: all for now."""
+    yield Statement("stop_parts", {"id": workflow_id})
     found = yield Statement("stoppable_steps", {"id": workflow_id, "batch": batch})
     if not found:
         return 0

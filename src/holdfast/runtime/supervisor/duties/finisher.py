@@ -59,6 +59,7 @@ _MOST_HALVINGS = 4
 _COUNTED_AS: dict[TaskStatus | None, str] = {
     None: "completed",
     TaskStatus.COMPLETED: "completed",
+    TaskStatus.WAITING: "completed",
     TaskStatus.FAILED: "failed",
     TaskStatus.SCHEDULED: "retried",
     TaskStatus.PENDING: "retried",

@@ -67,6 +67,7 @@ SENDING: Final = frozenset(
 )
 OPERATING: Final = frozenset(
     {
+        "added_steps",
         "ask_stack_request",
         "cancel",
         "deletable",
@@ -77,6 +78,7 @@ OPERATING: Final = frozenset(
         "promote_now",
         "resubmit",
         "resume_queue",
+        "stop_parts",
         "stop_workflow",
         "stoppable_steps",
         "take_stack_request",
@@ -108,6 +110,7 @@ FOLLOWING: Final = frozenset(
         "reopen_workflow",
         "resolve_edges",
         "revisit_edges",
+        "settle",
         "skip",
         "step_places",
         "unbegun_steps",

@@ -1,0 +1,10 @@
+-- What stops a whole stops the workflows that are parts of it, except for a failure: those have begun.
+-- Differs from SQLite in types.
+UPDATE holdfast_workflows AS part
+SET stopping = whole.stopping, stopped_by = whole.stopped_by, stop_all = whole.stop_all,
+    status = 'RUNNING', paused_at = NULL, paused_by = NULL, updated_at = :now
+FROM holdfast_workflows AS whole
+WHERE whole.workflow_id = :id::uuid AND whole.stopping IN ('cancel', 'deadline')
+    AND part.parent_id = whole.workflow_id AND part.finished_at IS NULL
+    AND (part.stopping IS NULL OR part.stopping = 'fail_fast')
+RETURNING part.workflow_id;
