@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.client.handle import TaskHandle
     from holdfast.client.info import Attempt, TaskInfo
     from holdfast.client.task import Task
+    from holdfast.client.workflow import Workflow
     from holdfast.core.error_code import ErrorCode
     from holdfast.core.errors import (
         ClaimLost,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from holdfast.core.result import TaskError, TaskResult
     from holdfast.core.signals import Abort, RetryLater, Snooze
     from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
+    from holdfast.core.workflows.step import Step, Steps, any_of, at_least
     from holdfast.runtime.child.context import TaskContext, current_task
     from holdfast.runtime.worker import Worker
 
@@ -69,6 +71,8 @@ __all__ = [
     "RetryLater",
     "SchemaMismatch",
     "Snooze",
+    "Step",
+    "Steps",
     "StoreError",
     "StoreUnavailable",
     "Task",
@@ -95,7 +99,10 @@ __all__ = [
     "Why",
     "Worker",
     "WorkerEvent",
+    "Workflow",
     "__version__",
+    "any_of",
+    "at_least",
     "current_task",
 ]
 
@@ -105,6 +112,7 @@ _HOMES = {
     "holdfast.client.handle": ("TaskHandle",),
     "holdfast.client.info": ("Attempt", "TaskInfo"),
     "holdfast.client.task": ("Task",),
+    "holdfast.client.workflow": ("Workflow",),
     "holdfast.core.error_code": ("ErrorCode",),
     "holdfast.core.hooks": ("TaskEvent", "WorkerEvent"),
     "holdfast.core.options.retention": ("Retention",),
@@ -113,6 +121,7 @@ _HOMES = {
     "holdfast.core.options.unique": ("Unique",),
     "holdfast.core.result": ("TaskError", "TaskResult"),
     "holdfast.core.signals": ("Abort", "RetryLater", "Snooze"),
+    "holdfast.core.workflows.step": ("Step", "Steps", "any_of", "at_least"),
     "holdfast.core.status": ("TASK_TERMINAL_STATES", "TaskStatus"),
     "holdfast.runtime.child.context": ("TaskContext", "current_task"),
     "holdfast.runtime.worker": ("Worker",),

@@ -23,6 +23,7 @@ from holdfast.client.sending.call import Call, Form
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions, choose
 from holdfast.client.wait import aended, ended
+from holdfast.client.workflow_decorator import WorkflowDecorator
 from holdfast.core.errors import ConfigError, HoldfastError
 from holdfast.core.hooks import AppHooks
 from holdfast.core.identity import sought
@@ -77,6 +78,8 @@ class Holdfast:
         self._by_name = NamedTasks(self._dispatch, PLAIN, None)
         self.task = TaskDecorator(self._dispatch, self.config.default_timeout)
         """The decorator that makes a task of a function."""
+        self.workflow = WorkflowDecorator(self._dispatch, self.config.default_timeout)
+        """The decorator that makes a workflow of a function that builds one."""
         self.hooks = AppHooks()
         """Functions to be called around every task, and by workers: `@app.hooks.on_failure`."""
 

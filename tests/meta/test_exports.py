@@ -24,6 +24,8 @@ PUBLIC = [
     "RetryLater",
     "SchemaMismatch",
     "Snooze",
+    "Step",
+    "Steps",
     "StoreError",
     "StoreUnavailable",
     "TASK_TERMINAL_STATES",
@@ -51,7 +53,10 @@ PUBLIC = [
     "Why",
     "Worker",
     "WorkerEvent",
+    "Workflow",
     "__version__",
+    "any_of",
+    "at_least",
     "current_task",
 ]
 

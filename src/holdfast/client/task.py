@@ -15,9 +15,11 @@ from holdfast.client.handle import TaskHandle
 from holdfast.client.sending.call import Form
 from holdfast.client.sending.dispatch import Dispatch, ManyArguments
 from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions, choose, put_off
+from holdfast.client.sending.task_step import TaskStepForm
 from holdfast.core.hooks import TaskHooks
 from holdfast.core.moment import When
 from holdfast.core.options.definition import TaskDefinition
+from holdfast.core.workflows.stepable import Stepable, StepForm
 
 __all__ = ["Task", "TaskFunction"]
 
@@ -26,7 +28,7 @@ R_co = TypeVar("R_co", covariant=True)
 C_co = TypeVar("C_co", covariant=True)
 
 
-class Task(Generic[P, R_co]):
+class Task(Stepable[P, R_co]):
     """A task that can be sent; `options` makes one that is sent differently.
 
     add.send(1, 2)
@@ -106,6 +108,16 @@ class Task(Generic[P, R_co]):
         """Send many calls in one transaction: all of them, or none."""
         prepared = self._dispatch.prepare_many(self._form, calls)
         return cast("list[TaskHandle[R_co]]", await self._dispatch.asend_all(prepared))
+
+    def __step_form__(self) -> StepForm:
+        definition = self._definition
+        return TaskStepForm(
+            self._form,
+            self._dispatch,
+            definition.name,
+            step_name=definition.function.__name__,
+            signature=definition.signature,
+        )
 
     def __repr__(self) -> str:
         return f"<Task {self.name} version {self.version}>"

@@ -99,6 +99,17 @@ class TaskError:
         self._fill(known, message, data, exception, traceback, causes)
         return self
 
+    def __post_init__(self) -> None:
+        # Called where one is read back as an argument, which runs no `__init__`.
+        self._fill(
+            ErrorCode(self.error_code) if self.error_code in _RESERVED else self.error_code,
+            self.message,
+            self.data,
+            self.exception,
+            self.traceback,
+            tuple(self.causes),
+        )
+
     def _fill(
         self,
         code: str,

@@ -127,6 +127,7 @@ class Form:
             chosen["concurrency_key"] = choice.concurrency_key
         is_chosen = choice.concurrency_key is not None or choice.no_key
         self._key_template = None if is_chosen else key_template
+        self._not_of_a_step = _not_of_a_step(choice)
         self._unique = None if choice.not_unique else choice.unique or unique
         if self._unique is not None:
             chosen["on_conflict"] = self._unique.on_conflict
@@ -195,6 +196,51 @@ class Form:
             ) from error
         return filled
 
+    def fill_step(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int, *, partial: bool
+    ) -> Submission:
+        """A step of a workflow: never unique, and under an id of its own. `partial`: some
+        arguments are still to come, and what is there has been checked."""
+        if self._not_of_a_step is not None:
+            raise ConfigError(
+                f"{self._not_of_a_step} is not for a step (of task {self._name!r}): give it to "
+                "the workflow",
+                option=self._not_of_a_step,
+            )
+        args_json, kwargs_json, special = encode_arguments(args, kwargs, limit)
+        if not partial:
+            self._check(args, kwargs, args_json, kwargs_json, special)
+        now = time.time_ns() // 1_000
+        if self._good_until is not None:
+            self._check_times(self._good_until, now)
+        sha = self._digest(args_json, kwargs_json)
+        submission = Submission._make(
+            (new_id(), *self._before, args_json, kwargs_json, sha, now, *self._after)
+        )
+        submission = submission._replace(
+            on_conflict="return", unique_until=None, unique_period_us=None
+        )
+        return _below(submission, current())
+
+    def key_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+        """The concurrency key that the task makes of these arguments."""
+        return None if self._key_template is None else self._key_template.fill(args, kwargs)
+
+    def _check(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        args_json: str,
+        kwargs_json: str,
+        special: bool,
+    ) -> None:
+        if self._signature is None:
+            return
+        if special:
+            self._signature.check_types(args, kwargs, args_json, kwargs_json)
+        else:
+            self._signature.check(args_json, kwargs_json)
+
     def _fill(
         self,
         args: Sequence[Any],
@@ -204,11 +250,7 @@ class Form:
         lineage: Lineage | None,
     ) -> Call:
         args_json, kwargs_json, special = encode_arguments(args, kwargs, limit)
-        if self._signature is not None:
-            if special:
-                self._signature.check_types(args, kwargs, args_json, kwargs_json)
-            else:
-                self._signature.check(args_json, kwargs_json)
+        self._check(args, kwargs, args_json, kwargs_json, special)
         now = time.time_ns() // 1_000
         if self._good_until is not None:
             self._check_times(self._good_until, now)
@@ -226,11 +268,7 @@ class Form:
         if unique_slot is not None:
             submission = submission._replace(unique_key=key or unique_slot, unique_slot=unique_slot)
         if lineage is not None:
-            submission = submission._replace(
-                parent_id=lineage.task_id,
-                root_id=lineage.root_id,
-                trace_context=lineage.trace_context,
-            )
+            submission = _below(submission, lineage)
         return Call(submission, self.has_id)
 
     def _check_times(self, good_until: int, now: int) -> None:
@@ -244,6 +282,24 @@ class Form:
                 "the task would never run",
                 option="good_until",
             )
+
+
+def _below(submission: Submission, lineage: Lineage | None) -> Submission:
+    """The same, sent from a running task."""
+    if lineage is None:
+        return submission
+    return submission._replace(
+        parent_id=lineage.task_id,
+        root_id=lineage.root_id,
+        trace_context=lineage.trace_context,
+    )
+
+
+def _not_of_a_step(choice: SendOptions) -> str | None:
+    """An option that belongs to a send of its own, if one was chosen."""
+    if choice.unique is not None:
+        return "unique"
+    return "id" if choice.id is not None else None
 
 
 def _shown(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:

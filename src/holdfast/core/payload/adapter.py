@@ -1,7 +1,7 @@
 """How types that JSON and msgspec do not know travel as JSON.
 
 Owns the two hooks, one per direction, and the list of what they cover: paths, pydantic
-models, and subclasses of plain scalars. pydantic is recognised by its methods and never
+models, subclasses of plain scalars, and a `TaskResult` (`{"ok": …}` or `{"err": …}`). pydantic is recognised by its methods and never
 imported. Types travel by annotation: no class name is ever written or read.
 """
 
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 from pathlib import PurePath
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import msgspec
+
+from holdfast.core.result import TaskError, TaskResult
 
 __all__ = ["adapts", "from_plain", "to_plain"]
 
@@ -22,6 +24,8 @@ def to_plain(value: Any) -> Any:
         return os.fspath(value)
     if _is_pydantic(type(value)):
         return value.model_dump(mode="json", by_alias=True, round_trip=True)
+    if isinstance(value, TaskResult):
+        return {"ok": value.ok_value} if value.is_ok else {"err": value.err_value}
     # numpy's float64 is a float, Django's SafeString a str: the plain value is meant.
     if isinstance(value, str):
         return str.__str__(value)
@@ -34,6 +38,8 @@ def to_plain(value: Any) -> Any:
 
 def from_plain(kind: type[Any], value: Any) -> Any:
     """Build a `kind` from its plain form; ValueError or TypeError if it does not fit."""
+    if _is_result(kind):
+        return _result(kind, value)
     if kind is object:
         return value
     if issubclass(kind, PurePath):
@@ -51,9 +57,28 @@ def from_plain(kind: type[Any], value: Any) -> Any:
 
 def adapts(kind: Any) -> bool:
     """Whether `from_plain` can build this type."""
+    if _is_result(kind):
+        return True
     return isinstance(kind, type) and (
         kind is object or _is_pydantic(kind) or issubclass(kind, PurePath | str | int | float)
     )
+
+
+def _is_result(kind: Any) -> bool:
+    return kind is TaskResult or get_origin(kind) is TaskResult
+
+
+def _result(kind: Any, value: Any) -> TaskResult[Any, Any]:
+    if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= {"ok", "err"}:
+        raise TypeError("Expected a TaskResult: an object with `ok` or `err`")
+    if "err" in value:
+        return TaskResult(err=_converted(value["err"], TaskError))
+    parts = get_args(kind)
+    return TaskResult(ok=_converted(value["ok"], parts[0] if parts else Any))
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    return msgspec.convert(value, kind, dec_hook=from_plain, str_keys=True)
 
 
 def _is_pydantic(kind: type[Any]) -> bool:

@@ -63,6 +63,9 @@ class _Types:
     others: Decode | None
     """For `**kwargs`."""
     result: Callable[[str | bytes | Raw], Any]
+    kinds: Mapping[str, Any]
+    """The annotations of the parameters; "*" and "**" are those of `*args` and `**kwargs`."""
+    result_kind: Any
     open: Mapping[str, OpenType]
     """The parameters whose annotation leaves a type open."""
     open_result: OpenType | None
@@ -113,6 +116,24 @@ class Signature:
     def resolved(self) -> bool:
         """Whether all annotations have been resolved."""
         return self._types is not None
+
+    @property
+    def result_kind(self) -> Any:
+        """The type of the value that the function gives."""
+        return (self._types or self._decoders()).result_kind
+
+    def parameter(self, place: int | str) -> tuple[str, Any]:
+        """Name and annotation of the parameter that takes an argument `check_names` let pass."""
+        kinds = (self._types or self._decoders()).kinds
+        if isinstance(place, int):
+            name = self._place(place)
+            return name, kinds.get(name if place < len(self._positional) else _REST, Any)
+        return place, kinds.get(place if place in self._keyword else _OTHERS, Any)
+
+    def check_names(self, given: int, named: Iterable[str]) -> None:
+        """Raise `PayloadError` unless so many arguments, and these named ones, make a call."""
+        others = (self._types or self._decoders()).others
+        self._check_names(given, named, others is not None)
 
     def resolve(self) -> None:
         """Resolve the annotations now; `ConfigError` if one has no meaning here."""
@@ -266,6 +287,7 @@ class Signature:
         keyword: dict[str, Decode] = {}
         rest = others = None
         open_types: dict[str, OpenType] = {}
+        kinds: dict[str, Any] = {}
         for parameter in self._parameters:
             name = parameter.name
             kind = hints.get(name, Any)
@@ -274,6 +296,7 @@ class Signature:
                 rest, name = decode, _REST
             elif parameter.kind is parameter.VAR_KEYWORD:
                 others, name = decode, _OTHERS
+            kinds[name] = kind
             open_type = OpenType.of(kind)
             if open_type is not None:
                 open_types[name] = open_type
@@ -291,6 +314,8 @@ class Signature:
             # An unusual return annotation must not keep a task from being defined: its
             # value then comes back as plain data.
             result=decoder(Any if unsupported(result) else result),
+            kinds=kinds,
+            result_kind=result,
             open=open_types,
             open_result=OpenType.of(result),
         )

@@ -1,0 +1,238 @@
+"""A workflow as its users hold it: a graph to be sent, or the function that builds one.
+
+Owns `Workflow` and `WorkflowFunction`. The graph itself is put together in `core.workflows`; a
+workflow function is a task too, whose code builds and hands over: that is how it can be a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import update_wrapper
+from typing import Any, Concatenate, Final, ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args
+from uuid import UUID
+
+from holdfast.client.sending.call import Form
+from holdfast.client.sending.dispatch import Dispatch
+from holdfast.client.sending.send_options import PLAIN
+from holdfast.client.sending.task_step import TaskStepForm
+from holdfast.core.errors import ConfigError
+from holdfast.core.identity import as_bytes
+from holdfast.core.moment import Span, instant_us
+from holdfast.core.options import checks
+from holdfast.core.options.definition import TaskDefinition
+from holdfast.core.options.unique import Unique
+from holdfast.core.payload.codec import encode_arguments
+from holdfast.core.workflows.builder import MOST_STEPS, StepBuilder
+from holdfast.core.workflows.mermaid import chart_of_plan
+from holdfast.core.workflows.plan import OnFailure, SubWorkflow
+from holdfast.core.workflows.stepable import Stepable, StepForm
+
+__all__ = ["Workflow", "WorkflowChoice", "WorkflowFunction", "WorkflowOptions"]
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+_POLICIES: Final[tuple[OnFailure, ...]] = get_args(OnFailure)
+_CONFLICTS: Final = ("return", "raise")
+
+
+class WorkflowOptions(TypedDict, total=False):
+    """The keywords of `nightly.options(…)`, and of `wf.send(…)`."""
+
+    id: UUID | str
+    """The id of the whole: sending it again under the same id is one workflow, not two."""
+    run_at: datetime
+    """Not before this moment, which has a time zone."""
+    unique: Unique | None
+    """At most one live workflow per key."""
+    deadline: Span | None
+    """How long the whole may take; then what is left of it is cancelled."""
+    tags: Iterable[str]
+    """Words to find it by."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowChoice:
+    """What is said of one workflow, checked. None: as its definition says."""
+
+    on_failure: OnFailure = "continue"
+    deadline_us: int | None = None
+    version: int = 1
+    tags: tuple[str, ...] = ()
+    unique: Unique | None = None
+    max_steps: int = MOST_STEPS
+    id: bytes | None = None
+    run_at: int | None = None
+
+
+def choose(base: WorkflowChoice, options: WorkflowOptions) -> WorkflowChoice:
+    """`base`, with these options changed."""
+    unknown = options.keys() - WorkflowOptions.__annotations__
+    if unknown:
+        names = ", ".join(sorted(WorkflowOptions.__annotations__))
+        raise ConfigError(
+            f"{min(unknown)!r} is not an option of a workflow: use {names}", option=min(unknown)
+        )
+    chosen: dict[str, Any] = {}
+    if "id" in options:
+        chosen["id"] = as_bytes(options["id"])
+    if "run_at" in options:
+        chosen["run_at"] = instant_us(options["run_at"], option="run_at")
+    if "unique" in options:
+        chosen["unique"] = unique_of(options["unique"])
+    if "deadline" in options:
+        chosen["deadline_us"] = deadline_of(options["deadline"])
+    if "tags" in options:
+        chosen["tags"] = checks.tags(options["tags"])
+    return replace(base, **chosen)
+
+
+def deadline_of(deadline: Span | None) -> int | None:
+    """A deadline in microseconds."""
+    return None if deadline is None else checks.positive_us(deadline, "deadline")
+
+
+def unique_of(unique: object) -> Unique | None:
+    """What a workflow can keep of `Unique`."""
+    if unique is None:
+        return None
+    if not isinstance(unique, Unique):
+        raise ConfigError(f"unique={unique!r:.100} is not usable: give Unique(…)", option="unique")
+    if unique.period is not None or unique.until != "ended" or unique.on_conflict not in _CONFLICTS:
+        raise ConfigError(
+            f"{unique!r} is not for a workflow: it holds its key until the whole has ended, and "
+            'a send that meets it can "return" it or "raise"; for one in each period give '
+            "an id made of the period",
+            option="unique",
+        )
+    return unique
+
+
+class Workflow(StepBuilder):
+    """A graph of steps.
+
+    wf = Workflow("adhoc", on_failure="pause")
+    raw = wf.step(extract, day)
+    wf.step(load, raw.result)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        on_failure: OnFailure = "continue",
+        deadline: Span | None = None,
+        version: int = 1,
+        tags: Iterable[str] = (),
+        max_steps: int = MOST_STEPS,
+    ) -> None:
+        super().__init__(name, max_steps=max_steps)
+        self._choice = WorkflowChoice(
+            on_failure=checks.choice(on_failure, _POLICIES, "on_failure"),
+            deadline_us=deadline_of(deadline),
+            version=checks.at_least(1, version, "version"),
+            tags=checks.tags(tags),
+            max_steps=max_steps,
+        )
+        self._promised: Any = Any
+        self._value: Any = None
+
+    def to_mermaid(self) -> str:
+        """The graph as the text of a Mermaid flowchart."""
+        return chart_of_plan(self.plan())
+
+    def __repr__(self) -> str:
+        return f"<Workflow {self.name}: {len(self.steps)} steps>"
+
+
+class WorkflowFunction(Stepable[P, R_co]):
+    """A function that builds a workflow; `send` builds one and starts it."""
+
+    def __init__(
+        self,
+        definition: TaskDefinition,
+        builder: Callable[Concatenate[Workflow, P], R_co],
+        dispatch: Dispatch,
+        choice: WorkflowChoice,
+    ) -> None:
+        self._definition = definition
+        self._builder = builder
+        self._dispatch = dispatch
+        self._choice = choice
+        update_wrapper(cast("Callable[P, R_co]", self), builder)
+
+    @property
+    def name(self) -> str:
+        """The name it is stored under."""
+        return self._definition.name
+
+    @property
+    def version(self) -> int:
+        """Its version."""
+        return self._definition.version
+
+    def options(self, **options: Unpack[WorkflowOptions]) -> WorkflowFunction[P, R_co]:
+        """The same workflow with other options: id, run_at, unique, deadline, tags."""
+        choice = choose(self._choice, options)
+        return WorkflowFunction(self._definition, self._builder, self._dispatch, choice)
+
+    def build(self, *args: P.args, **kwargs: P.kwargs) -> Workflow:
+        """Build the graph without starting it: to look at it, or to test it."""
+        return built(self._definition, self._builder, self._choice, args, kwargs, self._limit)
+
+    def __step_form__(self) -> StepForm:
+        if self._choice.unique is not None or self._choice.id is not None:
+            raise ConfigError(
+                f"workflow {self.name!r} has an id or is unique, and a sub-workflow is neither: "
+                "give them to the whole",
+                option="id",
+            )
+        return TaskStepForm(
+            Form.of(self._definition, PLAIN),
+            self._dispatch,
+            self.name,
+            step_name=self._builder.__name__,
+            signature=self._definition.signature,
+            hidden="workflow",
+        )
+
+    @property
+    def _limit(self) -> int:
+        return self._dispatch.access.config.max_payload
+
+    def __repr__(self) -> str:
+        return f"<WorkflowFunction {self.name} version {self.version}>"
+
+
+def built(
+    definition: TaskDefinition,
+    builder: Callable[..., Any],
+    choice: WorkflowChoice,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    limit: int,
+) -> Workflow:
+    """A graph as its function builds it, which keeps what it promises to return."""
+    signature = definition.signature
+    encoded = encode_arguments(args, kwargs, limit)
+    signature.check(*encoded[:2])
+    wf = Workflow(definition.name, max_steps=choice.max_steps)
+    wf._choice = choice
+    wf._value = builder(wf, *args, **kwargs)
+    wf._promised = signature.result_kind
+    wf.returns(wf._value, wf._promised, limit=limit)
+    return wf
+
+
+def sub_workflow(wf: Workflow, arguments: str | None) -> SubWorkflow:
+    """What is said of a workflow that a step hands over to."""
+    choice = wf._choice
+    return SubWorkflow(
+        name=wf.name,
+        version=choice.version,
+        on_failure=choice.on_failure,
+        deadline_us=choice.deadline_us,
+        arguments=arguments,
+    )
