@@ -135,7 +135,8 @@ def _as_task(function: Callable[..., Any]) -> Callable[..., Any]:
     """The code of the task that is the workflow: it takes what the function takes after `wf`."""
     if not inspect.isfunction(function):
         raise ConfigError(f"{function!r} is not a function: decorate a def", option="function")
-    first, *rest = [*inspect.signature(function).parameters.values(), None]
+    parameters = list(inspect.signature(function).parameters.values())
+    first = parameters[0] if parameters else None
     if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
         raise ConfigError(
             f"workflow {function.__qualname__} takes no workflow: its first parameter must be "
@@ -151,5 +152,5 @@ def _as_task(function: Callable[..., Any]) -> Callable[..., Any]:
     # For its annotations, which name what the author's module knows.
     code.__wrapped__ = function
     code.__annotations__ = {k: v for k, v in function.__annotations__.items() if k != first.name}
-    code.__signature__ = inspect.Signature([one for one in rest if one is not None])
+    code.__signature__ = inspect.Signature(parameters[1:])
     return build

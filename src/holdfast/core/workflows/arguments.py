@@ -46,7 +46,8 @@ def check_arguments(
 ) -> None:
     """Raise `PayloadError` unless these arguments, placeholders among them, fit the task."""
     signature.check_names(len(args), kwargs)
-    for place, value in (*enumerate(args), *kwargs.items()):
+    places: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+    for place, value in places:
         name, kind = signature.parameter(place)
         check_value(value, kind, name, f"argument {{}} of task {signature.name!r}", limit)
 

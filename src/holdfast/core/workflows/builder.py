@@ -471,7 +471,7 @@ def _read_options(options: StepOptions) -> _Choice:
             "on one line",
             option="name",
         )
-    after = options.get("after", ())
+    after: object = options.get("after", ())
     single = isinstance(after, Step | Steps | StepEnd) or reference_of(after) is not None
     if not single and (isinstance(after, str | bytes) or not isinstance(after, Iterable)):
         raise ConfigError(

@@ -130,7 +130,7 @@ def fill_arguments(
 ) -> tuple[str, str]:
     """The arguments with everything in its place."""
     pieces: dict[Key, Raw] = dict(enumerate(split_array(args)))
-    pieces |= split_object(kwargs)
+    pieces.update(split_object(kwargs).items())
     _put(pieces, fills, value_of)
     positional = [piece for key, piece in pieces.items() if isinstance(key, int)]
     named = {key: piece for key, piece in pieces.items() if isinstance(key, str)}

@@ -83,7 +83,7 @@ def chart_of_plan(steps: Sequence[StepPlan]) -> str:
                 f"s{place}", step.name, step.task.task_name, tail=step.tail, needed=step.needed
             )
             for place, step in enumerate(steps)
-        ],  # fmt: skip
+        ],
         [
             ChartEdge(f"s{edge.parent}", f"s{place}", edge.on)
             for place, step in enumerate(steps)

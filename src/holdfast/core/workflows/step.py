@@ -72,7 +72,7 @@ class Step(NotAValue, Generic[R_co]):
     @property
     def outcome(self) -> TaskResult[R_co, TaskError]:
         """Its value or its error. Who takes it runs however this one ended."""
-        found = self._placeholder("outcome", TaskResult[self._kind, TaskError])
+        found = self._placeholder("outcome", _outcome_kind(self._kind))
         return cast("TaskResult[R_co, TaskError]", found)
 
     @property
@@ -137,7 +137,7 @@ class Steps(NotAValue, Generic[R_co]):
     @property
     def outcome(self) -> list[TaskResult[R_co, TaskError]]:
         """Of each its value or its error. Who takes them runs however they ended."""
-        found = self._placeholder("outcome", TaskResult[self._kind, TaskError])
+        found = self._placeholder("outcome", _outcome_kind(self._kind))
         return cast("list[TaskResult[R_co, TaskError]]", found)
 
     @property
@@ -200,6 +200,10 @@ class Steps(NotAValue, Generic[R_co]):
 
     def __repr__(self) -> str:
         return f"<Steps {self.name}>"
+
+
+def _outcome_kind(kind: Any) -> Any:
+    return TaskResult[kind, TaskError]
 
 
 @overload

@@ -115,8 +115,6 @@ def member(kind: Any, key: Key, *, attribute: bool) -> Member:
         return Member(str(key), args[1] if len(args) == 2 else Any)
     if not attribute and _is_sub(origin, Sequence) and not _is_sub(origin, (str, bytes)):
         return _of_sequence(kind, origin, args, key)
-    if _is_sub(origin, _SCALARS) or _is_sub(origin, Iterable):
-        raise NoMember(f"it is {shown(kind)}, of which a part is taken inside a task")
     if origin is TaskError:
         hints = {**_hints(TaskError)}
         return _field(kind, hints, key, attribute, wants=True)
@@ -128,6 +126,8 @@ def member(kind: Any, key: Key, *, attribute: bool) -> Member:
         return _of_model(kind, origin, key, attribute)
     if is_dataclass(origin):
         return _field(kind, _hints(origin), key, attribute, wants=True)
+    if _is_sub(origin, _SCALARS) or _is_sub(origin, Iterable):
+        raise NoMember(f"it is {shown(kind)}, of which a part is taken inside a task")
     return Member(key, Any)
 
 
