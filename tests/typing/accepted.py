@@ -12,6 +12,8 @@ from holdfast import (
     Holdfast,
     PayloadError,
     Retry,
+    Step,
+    Steps,
     Task,
     TaskContext,
     TaskError,
@@ -28,6 +30,9 @@ from holdfast import (
     Why,
     Worker,
     WorkerEvent,
+    Workflow,
+    any_of,
+    at_least,
     current_task,
 )
 
@@ -203,3 +208,52 @@ def uses() -> None:
     assert_type(a_handle_is_covariant(add.send(1, 2)), float)
     assert_type(a_task_may_be_passed_on(add), TaskHandle[int])
     assert_type(a_task_may_be_passed_on(add.options(priority=1)), TaskHandle[int])
+
+
+@app.task
+def total(numbers: list[int], label: str = "") -> int:
+    return sum(numbers)
+
+
+@app.task
+def tell(error: TaskError) -> None: ...
+
+
+@app.task
+def judge(results: list[TaskResult[int, TaskError]]) -> int:
+    return len(results)
+
+
+@app.workflow("sums", on_failure="pause", deadline=timedelta(hours=1))
+def sums(wf: Workflow, numbers: list[int], factor: int = 2) -> int:
+    parts = wf.map(add, numbers, factor)
+    assert_type(parts, Steps[int])
+    assert_type(parts.result, list[int])
+    assert_type(parts[0].result, int)
+    one = wf.step(add, 1, b=parts[0].result)
+    assert_type(one, Step[int])
+    wf.step(tell, one.error)
+    wf.step(tell, wf.error)
+    wf.step(judge, parts.outcome)
+    wf.options(after=[wf.ended, one.failed]).step(tell, wf.error)
+    assert_type(any_of(one, parts[0]), int)
+    wf.step(total, at_least(2, parts))
+    text = wf.step(fetch, "url")
+    assert_type(text.result, str)
+    assert_type(any_of(one, text), int | str)
+    wf.step(total, [part.result for part in parts], label=text.result)
+    wf.map(fetch, ["a", "b"])
+    return wf.options(name="last").step(total.options(queue="bulk"), parts.result).result
+
+
+@app.workflow
+def both(wf: Workflow) -> tuple[int, str]:
+    sub = wf.step(sums, [1, 2])
+    assert_type(sub, Step[int])
+    assert_type(wf.map(sums, [[1], [2]], factor=3), Steps[int])
+    return sub.result, wf.step(fetch, "url").result
+
+
+def build_workflows() -> None:
+    assert_type(sums.build([1], factor=3), Workflow)
+    assert_type(sums.options(tags=["a"]).build([1]).to_mermaid(), str)

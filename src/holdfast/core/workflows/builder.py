@@ -42,7 +42,7 @@ from holdfast.core.workflows.placeholder import (
 from holdfast.core.workflows.plan import AddedPlan, StepPlan, SubWorkflow
 from holdfast.core.workflows.step import Step, StepEnd, Steps
 from holdfast.core.workflows.stepable import Stepable, StepForm
-from holdfast.core.workflows.value_kind import item_kind
+from holdfast.core.workflows.value_kind import NoMember, item_kind
 from holdfast.core.workflows.waits import Waits
 
 __all__ = ["MOST_STEPS", "Dependency", "StepBuilder", "StepMaker", "StepOptions"]
@@ -81,6 +81,9 @@ class _Choice(NamedTuple):
     name: str | None = None
     after: tuple[Dependency, ...] = ()
     optional: bool = False
+
+
+_PLAIN: Final = _Choice()
 
 
 @dataclass(slots=True, eq=False)
@@ -247,7 +250,7 @@ class StepBuilder(StepMaker):
         task: Stepable[..., Any],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        choice: _Choice = _Choice(),
+        choice: _Choice = _PLAIN,
     ) -> Step[Any]:
         form = self._form(task, "step")
         return self._add(form, args, kwargs, choice, self._free_name(choice.name, form.step_name))
@@ -258,7 +261,7 @@ class StepBuilder(StepMaker):
         items: Any,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        choice: _Choice = _Choice(),
+        choice: _Choice = _PLAIN,
     ) -> Steps[Any]:
         form = self._form(task, "map")
         reference = reference_of(items)
@@ -290,7 +293,7 @@ class StepBuilder(StepMaker):
     def _item_kind(self, reference: Reference) -> Any:
         try:
             return item_kind(reference.value)
-        except Exception as why:
+        except NoMember as why:
             raise ConfigError(f"wf.map cannot map over {reference.text}: {why}") from None
 
     def _add(

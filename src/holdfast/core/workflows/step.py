@@ -225,7 +225,7 @@ def any_of(*things: Any) -> Any:
 
     The others run on, and the whole may complete without them.
     """
-    one = len(things) == 1 and not isinstance(things[0], Step | StepEnd)
+    one = len(things) == 1 and not isinstance(things[0], Step | StepEnd | Placeholder)
     return _join(things[0] if one else things, 1, "any_of", "first")
 
 
