@@ -123,7 +123,8 @@ def test_a_workflow_becomes_a_plan() -> None:
         [[0], ["results", [1, 2], []]],
         [["source"], ["result", [0], ["source"]]],
     ]
-    assert raw.inputs is None and loaded.needed is None
+    assert raw.inputs is None
+    assert loaded.needed is None
     assert all(step.required and not step.handler for step in (raw, first, second, loaded))
     assert len({step.task.id for step in (raw, first, second, loaded)}) == 4
 
@@ -193,7 +194,8 @@ def test_joins_of_ends(wf: Workflow) -> None:
         (1, [(0, "success"), (1, "success")]),
         (1, [(0, "failure"), (1, "failure")]),
     ]
-    assert plan[3].cleanup and plan[0].required
+    assert plan[3].cleanup
+    assert plan[0].required
 
 
 def test_the_tail(wf: Workflow) -> None:
@@ -220,7 +222,9 @@ def test_a_map_over_a_result_is_one_step_until_then(wf: Workflow) -> None:
         transform.name,
     )
     (word, settings), fill = inputs(adder)
-    assert word == "map" and settings["priority"] == 3 and settings["tags"] == '["t"]'
+    assert word == "map"
+    assert settings["priority"] == 3
+    assert settings["tags"] == '["t"]'
     assert fill == [[0], ["result", [0], ["rows"]]]
     assert (adder.task.args, adder.task.kwargs) == ("[null]", '{"factor":5}')
     assert inputs(loaded) == [[[0], ["result", [1], []]]]
@@ -264,14 +268,17 @@ def test_what_is_unique_is_not_so_as_a_step(wf: Workflow) -> None:
 def test_mermaid() -> None:
     text = nightly.build(DAY).to_mermaid()
     assert text.startswith("flowchart TD\n")
-    assert 's1["transform[0]' in text and "s1 --> s3" in text
+    assert 's1["transform[0]' in text
+    assert "s1 --> s3" in text
     wf = Workflow("odd")
     wf.options(name='a"]; <b>').step(clean)
     wf.step(alert, wf.error)
     wf.options(after=[wf.steps[0].failed]).step(clean)
     drawn = wf.to_mermaid()
-    assert "<b>" not in drawn and 's0["a#34;]#59; #60;b#62;' in drawn
-    assert "error -.-> s1" in drawn and "s0 -. failure .-> s2" in drawn
+    assert "<b>" not in drawn
+    assert 's0["a#34;]#59; #60;b#62;' in drawn
+    assert "error -.-> s1" in drawn
+    assert "s0 -. failure .-> s2" in drawn
 
 
 def refused(message: str, build: Callable[[Workflow], object]) -> None:
@@ -307,36 +314,7 @@ def test_steps_in_the_place_of_values_are_refused() -> None:
     refused("write double.result", lambda wf: wf.step(double, wf.step(double, 1)))  # type: ignore[arg-type]
     refused("write double.result", lambda wf: wf.step(free, [wf.map(double, [1])]))
     refused("has no value", lambda wf: wf.step(free, wf.ended))
-    refused(
-        "not their values", lambda wf: wf.options(after=[wf.step(double, 1).result]).step(clean)
-    )  # type: ignore[list-item]
-    refused("give a task", lambda wf: wf.step(print))  # type: ignore[arg-type]
-    refused("no list to map", lambda wf: wf.map(double, 5))  # type: ignore[arg-type]
-
-
-def test_edges_that_contradict_are_refused() -> None:
-    def both(wf: Workflow) -> object:
-        raw = wf.step(extract, DAY)
-        return wf.options(after=[raw.failed]).step(free, raw.result)
-
-    refused("'free' waits for the success and the failure of 'extract'", both)
-
-    def beside(wf: Workflow) -> object:
-        a, b, c = wf.map(double, [1, 2, 3])
-        return wf.options(after=[c]).step(double, any_of(a, b))
-
-    refused("any_of, at_least .* can only be all", beside)
-
-    def mixed(wf: Workflow) -> object:
-        raw = wf.step(extract, DAY)
-        told = wf.step(alert, wf.error)
-        return wf.options(after=[told, raw]).step(clean)
-
-    refused("'clean' follows 'alert', which waits for the whole, and 'extract'", mixed)
-    refused(
-        "wf.error and for wf.ended",
-        lambda wf: wf.options(after=wf.ended).step(alert, wf.error),
-    )
+    refused("not their values", lambda wf: wf.options(after=[wf.step(free, 1).result]).step(clean))
 
 
 def test_joins_that_make_no_sense_are_refused() -> None:
