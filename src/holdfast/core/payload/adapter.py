@@ -2,7 +2,8 @@
 
 Owns the two hooks, one per direction, and the list of what they cover: paths, pydantic
 models, subclasses of plain scalars, and a `TaskResult` (`{"ok": …}` or `{"err": …}`).
-pydantic is recognised by its methods and never imported. Types travel by annotation: no class name is ever written or read.
+pydantic is recognised by its methods and never imported. Types travel by annotation: no
+class name is ever written or read.
 """
 
 from __future__ import annotations

@@ -78,9 +78,9 @@ class Missing(Exception):
     """The value has no such part, or is gone."""
 
 
-def encode_inputs(fills: Iterable[Fill], map: Mapping[str, Any] | None = None) -> str | None:
-    """The text of `StepPlan.inputs`; None if there is nothing to say."""
-    said: list[Any] = [] if map is None else [[_MAP, map]]
+def encode_inputs(fills: Iterable[Fill], settings: Mapping[str, Any] | None = None) -> str | None:
+    """The text of `StepPlan.inputs`; None if there is nothing to say. `settings` are of a map."""
+    said: list[Any] = [] if settings is None else [[_MAP, settings]]
     said += _encoded(fills)
     return to_json(said) if said else None
 
