@@ -43,7 +43,7 @@ from holdfast.core.workflows.plan import AddedPlan, StepPlan, SubWorkflow
 from holdfast.core.workflows.step import Step, StepEnd, Steps
 from holdfast.core.workflows.stepable import Stepable, StepForm
 from holdfast.core.workflows.value_kind import NoMember, item_kind
-from holdfast.core.workflows.waits import Waits
+from holdfast.core.workflows.waits import StepWaits
 
 __all__ = ["MOST_STEPS", "Dependency", "StepBuilder", "StepMaker", "StepOptions"]
 
@@ -92,7 +92,7 @@ class _Draft:
 
     name: str
     task: Submission
-    waits: Waits
+    waits: StepWaits
     fills: list[Fill]
     optional: bool
     hidden: str | None
@@ -332,7 +332,7 @@ class StepBuilder(StepMaker):
         named = {key: take_out(value, (key,), fills) for key, value in kwargs.items()}
         if fills and form.signature is not None:
             check_arguments(form.signature, args, kwargs, DEFAULT_LIMIT)
-        waits = Waits(name, self._drafts)
+        waits = StepWaits(name, self._drafts)
         for _, reference in fills:
             self._check_own(reference.owner, reference.text)
             waits.take(reference)
@@ -364,7 +364,7 @@ class StepBuilder(StepMaker):
             "most": self.max_steps,
         }
 
-    def _wait(self, waits: Waits, dependency: object) -> None:
+    def _wait(self, waits: StepWaits, dependency: object) -> None:
         end = dependency
         if isinstance(dependency, Step | Steps):
             end = dependency.succeeded

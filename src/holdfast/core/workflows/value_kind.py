@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 
 from holdfast.core.result import TaskError, TaskResult
 
-__all__ = ["Key", "Member", "NoMember", "fits", "item_kind", "member", "shown"]
+__all__ = ["Key", "NoMember", "ValuePart", "fits", "item_kind", "member", "shown"]
 
 Key: TypeAlias = str | int
 
@@ -28,7 +28,7 @@ _SCALARS: Final = (str, int, float, bool, bytes, date, _NONE)
 _WRAPPERS: Final = frozenset({typing.Required, typing.NotRequired, typing.Final, typing.ClassVar})
 
 
-class Member(NamedTuple):
+class ValuePart(NamedTuple):
     """A part of a value: where it stands in the stored JSON, and its type."""
 
     key: Key
@@ -98,11 +98,11 @@ def item_kind(kind: Any) -> Any:
     return args[0] if args else Any
 
 
-def member(kind: Any, key: Key, *, attribute: bool) -> Member:
+def member(kind: Any, key: Key, *, attribute: bool) -> ValuePart:
     """The part of a value that `.key` (an attribute) or `[key]` stands for."""
     kind = bare(kind)
     if _is_open(kind):
-        return Member(key, Any)
+        return ValuePart(key, Any)
     parts = [part for part in _alternatives(kind) if part is not _NONE]
     if parts:
         return _of_union(kind, parts, key, attribute)
@@ -112,7 +112,7 @@ def member(kind: Any, key: Key, *, attribute: bool) -> Member:
     if _is_sub(origin, tuple) and hasattr(origin, "_fields"):
         return _of_named_tuple(kind, origin, key, attribute)
     if not attribute and _is_sub(origin, Mapping):
-        return Member(str(key), args[1] if len(args) == 2 else Any)
+        return ValuePart(str(key), args[1] if len(args) == 2 else Any)
     if not attribute and _is_sub(origin, Sequence) and not _is_sub(origin, (str, bytes)):
         return _of_sequence(kind, origin, args, key)
     if origin is TaskError:
@@ -128,11 +128,11 @@ def member(kind: Any, key: Key, *, attribute: bool) -> Member:
         return _field(kind, _hints(origin), key, attribute, wants=True)
     if _is_sub(origin, _SCALARS) or _is_sub(origin, Iterable):
         raise NoMember(f"it is {shown(kind)}, of which a part is taken inside a task")
-    return Member(key, Any)
+    return ValuePart(key, Any)
 
 
-def _of_union(kind: Any, parts: list[Any], key: Key, attribute: bool) -> Member:
-    found: list[Member] = []
+def _of_union(kind: Any, parts: list[Any], key: Key, attribute: bool) -> ValuePart:
+    found: list[ValuePart] = []
     why = NoMember(f"it is {shown(kind)}")
     for part in parts:
         try:
@@ -141,10 +141,10 @@ def _of_union(kind: Any, parts: list[Any], key: Key, attribute: bool) -> Member:
             why = none
     if not found or len({one.key for one in found}) > 1:
         raise why
-    return Member(found[0].key, _joined([one.kind for one in found]))
+    return ValuePart(found[0].key, _joined([one.kind for one in found]))
 
 
-def _of_named_tuple(kind: Any, origin: Any, key: Key, attribute: bool) -> Member:
+def _of_named_tuple(kind: Any, origin: Any, key: Key, attribute: bool) -> ValuePart:
     names: tuple[str, ...] = origin._fields
     hints = _hints(origin)
     if attribute and key in names:
@@ -153,42 +153,42 @@ def _of_named_tuple(kind: Any, origin: Any, key: Key, attribute: bool) -> Member
         place = range(len(names))[key]
     else:
         raise NoMember(f"the fields of {shown(kind)} are {', '.join(names)}")
-    return Member(place, hints.get(names[place], Any))
+    return ValuePart(place, hints.get(names[place], Any))
 
 
-def _of_sequence(kind: Any, origin: Any, args: tuple[Any, ...], key: Key) -> Member:
+def _of_sequence(kind: Any, origin: Any, args: tuple[Any, ...], key: Key) -> ValuePart:
     if not isinstance(key, int):
         raise NoMember(f"it is {shown(kind)}, which has numbers for keys")
     if origin is tuple and args and args[-1] is not ...:
         if not -len(args) <= key < len(args):
             raise NoMember(f"it is {shown(kind)}, of {len(args)} items")
-        return Member(range(len(args))[key], args[key])
-    return Member(key, args[0] if args else Any)
+        return ValuePart(range(len(args))[key], args[key])
+    return ValuePart(key, args[0] if args else Any)
 
 
-def _of_struct(kind: Any, origin: type[Struct], key: Key, attribute: bool) -> Member:
+def _of_struct(kind: Any, origin: type[Struct], key: Key, attribute: bool) -> ValuePart:
     fields = structs.fields(origin)
     found = _field(kind, {field.name: field.type for field in fields}, key, attribute, wants=True)
     names = [field.name for field in fields]
     if origin.__struct_config__.array_like:
-        return Member(names.index(str(key)), found.kind)
-    return Member(fields[names.index(str(key))].encode_name, found.kind)
+        return ValuePart(names.index(str(key)), found.kind)
+    return ValuePart(fields[names.index(str(key))].encode_name, found.kind)
 
 
-def _of_model(kind: Any, origin: Any, key: Key, attribute: bool) -> Member:
+def _of_model(kind: Any, origin: Any, key: Key, attribute: bool) -> ValuePart:
     fields: Mapping[str, Any] = origin.model_fields
     hints = {name: getattr(field, "annotation", Any) for name, field in fields.items()}
     found = _field(kind, hints, key, attribute, wants=True)
     field = fields[str(key)]
     alias = getattr(field, "serialization_alias", None) or getattr(field, "alias", None)
-    return Member(alias or found.key, found.kind)
+    return ValuePart(alias or found.key, found.kind)
 
 
 def _field(
     kind: Any, hints: Mapping[str, Any], key: Key, attribute: bool, *, wants: bool
-) -> Member:
+) -> ValuePart:
     if key in hints and attribute is wants:
-        return Member(key, hints[str(key)])
+        return ValuePart(key, hints[str(key)])
     if key in hints:
         raise NoMember(f"write .{key}" if wants else f"write [{key!r}]")
     raise NoMember(f"the fields of {shown(kind)} are {', '.join(hints)}")

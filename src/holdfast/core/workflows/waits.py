@@ -15,7 +15,7 @@ from holdfast.core.workflows.placeholder import Kind, Reference
 from holdfast.core.workflows.plan import StepEdge, Tail
 from holdfast.core.workflows.step import StepEnd
 
-__all__ = ["Taken", "Waits"]
+__all__ = ["StepWaits", "Taken"]
 
 Taken: TypeAlias = Literal["join", "outcome", "other"]
 """How a step is taken by a later one; who is taken by the first two only, may fail."""
@@ -31,23 +31,23 @@ _ON: Final[dict[Kind, On]] = {
 }
 
 
-class Waiting(Protocol):
+class EarlierStep(Protocol):
     """An earlier step, as far as a later one needs it."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def waits(self) -> Waits: ...
+    def waits(self) -> StepWaits: ...
 
 
-class Waits:
+class StepWaits:
     """What a step waits for."""
 
     __slots__ = ("_earlier", "_step", "_words", "cleanup", "edges", "handler", "needed", "taken",
                  "tail")  # fmt: skip
 
-    def __init__(self, step: str, earlier: Sequence[Waiting]) -> None:
+    def __init__(self, step: str, earlier: Sequence[EarlierStep]) -> None:
         self._step = step
         self._earlier = earlier
         self._words: list[str] = []

@@ -20,7 +20,7 @@ from functools import partial
 from holdfast.core.outcome import NEIGHBOUR, Why
 from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
 from holdfast.runtime.child.child import Birth, Child, LaneRun
-from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, Steps, TaskMaker
+from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, TaskMaker
 from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.task_run import TaskPlan
 from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Hello, Job, RunReport, Tell, Told

@@ -7,7 +7,7 @@ named in the shared page (`LoopWatch`), so that its neighbours are not charged w
 that cannot go on, because code has closed what it waits at, ends with its process.
 
 And owns what has to be so at every step of a coroutine, each time that the loop goes into a task's
-code and comes out (`Steps`). The shared page says whose code it is, so that, if it takes the
+code and comes out (`LoopSteps`). The shared page says whose code it is, so that, if it takes the
 process down, nobody else is charged with that. The loop that runs is known as the running one,
 though code that runs a loop of its own inside of it makes asyncio forget that. A loop that the code
 has broken ends with its process at once, before the next coroutine could be taken for the one that
@@ -46,7 +46,7 @@ _MOST_IN_VAIN: Final = 100
 """How many times in a row a loop may end before it has come into the code of any task."""
 
 
-class Steps:
+class LoopSteps:
     """What the steps of one loop have in common."""
 
     def __init__(self, child: Child, loop: asyncio.AbstractEventLoop) -> None:
@@ -93,7 +93,7 @@ class Stepped(Coroutine[Any, Any, T]):
         self,
         inner: Coroutine[Any, Any, T] | Generator[Any, None, T],
         slot: int,
-        steps: Steps,
+        steps: LoopSteps,
     ) -> None:
         self.inner: Any = inner
         self._slot = slot
@@ -152,7 +152,7 @@ class OwnedTask(asyncio.Task[T]):
 class TaskMaker:
     """Makes the tasks of one loop."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: LoopSteps) -> None:
         self._steps = steps
 
     def __call__(
@@ -183,7 +183,7 @@ class TaskMaker:
         return task
 
 
-def run(loop: asyncio.AbstractEventLoop, steps: Steps, is_over: Callable[[], bool]) -> None:
+def run(loop: asyncio.AbstractEventLoop, steps: LoopSteps, is_over: Callable[[], bool]) -> None:
     """Run a loop until it is over, however often code in it brings it to an end."""
     logged_at = 0.0
     last_slot = in_vain = 0
@@ -214,7 +214,7 @@ class LoopWatch:
         self,
         loop: asyncio.AbstractEventLoop,
         page: SharedPage,
-        steps: Steps,
+        steps: LoopSteps,
         is_busy: Callable[[], bool],
     ) -> None:
         self._loop = loop
