@@ -20,7 +20,7 @@ from functools import partial
 from holdfast.core.outcome import NEIGHBOUR, Why
 from holdfast.runtime.child import event_loop, hooks, stack_trace, task_run
 from holdfast.runtime.child.child import Birth, Child, LaneRun
-from holdfast.runtime.child.event_loop import LoopWatch, OwnedTask, TaskMaker
+from holdfast.runtime.child.event_loop import LoopSteps, LoopWatch, OwnedTask, TaskMaker
 from holdfast.runtime.child.process_state import ProcessState
 from holdfast.runtime.child.task_run import TaskPlan
 from holdfast.runtime.wire.messages import EXIT_LEFT, Done, Hello, Job, RunReport, Tell, Told
@@ -81,7 +81,7 @@ class AsyncChild(Child):
         """Run jobs until asked to leave."""
         with asyncio.Runner() as runner:
             loop = self._loop = runner.get_loop()
-            steps = Steps(self, loop)
+            steps = LoopSteps(self, loop)
             self._tasks = TaskMaker(steps)
             loop.set_task_factory(self._tasks)
             self._watch = LoopWatch(loop, self.page, steps, lambda: bool(self._running))
