@@ -19,6 +19,7 @@ from holdfast.core.status import AttemptOutcome
 from tests.support.site import Site
 
 TERMINAL = {"COMPLETED", "FAILED", "CANCELLED", "EXPIRED", "STALLED", "DROPPED"}
+HELD = {"CLAIMED", "RUNNING"}
 ON_ITS_WAY = 0.5
 """A server may come to a statement a little after the one who sent it has been killed."""
 
@@ -148,6 +149,18 @@ def check_runs(
             limit = lease + 2.0 if kill.whole else 1.0
             took = attempt.finished_at.timestamp() - kill.wall
             assert took < limit, f"{name}: recovered {took:.2f} s after {kill}"
+
+
+def most_held(site: Site, handles: Iterable[TaskHandle[Any]]) -> int:
+    """How many of these were held by claims at a time, at the most."""
+    chosen = {str(handle.id) for handle in handles}
+    most = held = 0
+    for id, was, becomes in _rows(site, "SELECT id, was, becomes FROM test_audit ORDER BY number"):
+        if str(id) in chosen:
+            held += (becomes in HELD) - (was in HELD)
+            most = max(most, held)
+    assert held == 0, f"{held} are held by claims still"
+    return most
 
 
 def check_rest(site: Site) -> None:
