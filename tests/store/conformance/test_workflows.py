@@ -2,58 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from holdfast.core.identity import new_id
-from holdfast.core.outcome import CancelAcknowledged, Crashed, Failed, HandedOver, StalledBySilence
+from holdfast.core.outcome import CancelAcknowledged, Crashed, StalledBySilence
 from holdfast.core.records import SubmitAnswer
 from holdfast.core.status import TaskStatus
-from holdfast.core.workflows.plan import AddedPlan, StepEdge, StepPlan, SubWorkflow, WorkflowPlan
-from holdfast.core.workflows.records import WorkflowFilter, WorkflowRecord, WorkflowStatus
+from holdfast.core.workflows.plan import StepEdge
+from holdfast.core.workflows.records import WorkflowFilter, WorkflowStatus
 from holdfast.store.verbs import cancel, operate, timing, workflows
 from tests.support.stores import SECOND, Lab, on_each_engine
-from tests.support.verbs import BOOM, ENDED, submission
+from tests.support.verbs import ENDED
+from tests.support.workflows import (
+    begin,
+    code,
+    complete,
+    fail,
+    plan_of,
+    status,
+    step,
+    whole,
+)
 
 S, W = TaskStatus, WorkflowStatus
-
-
-def plan_of(*steps: StepPlan, **fields: Any) -> WorkflowPlan:
-    given: dict[str, Any] = {"id": new_id(), "name": "nightly", "digest": "d1", "sent_at": 1}
-    return WorkflowPlan(steps=steps, **{**given, **fields})
-
-
-def step(*parents: int | StepEdge, **fields: Any) -> StepPlan:
-    task = submission(**fields.pop("task", {}))
-    edges = tuple(p if isinstance(p, StepEdge) else StepEdge(p) for p in parents)
-    return StepPlan(fields.pop("name", task.id.hex()), task, edges, **fields)
-
-
-def begin(lab: Lab, plan: WorkflowPlan) -> list[bytes]:
-    answer = lab.run(workflows.start(plan))
-    assert answer == (plan.id, SubmitAnswer.CREATED)
-    return [step.task.id for step in plan.steps]
-
-
-def whole(lab: Lab, plan: WorkflowPlan) -> WorkflowRecord:
-    return lab.run(workflows.read([plan.id]))[plan.id]
-
-
-def status(lab: Lab, plan: WorkflowPlan) -> WorkflowStatus:
-    return whole(lab, plan).status
-
-
-def complete(lab: Lab, id: bytes) -> None:
-    lab.complete(lab.run_again(id))
-
-
-def fail(lab: Lab, id: bytes) -> None:
-    lab.end(lab.run_again(id), Failed(BOOM))
-
-
-def code(lab: Lab, id: bytes) -> str | None:
-    return lab.task(id).error_code
 
 
 @on_each_engine
@@ -327,138 +297,3 @@ def test_what_is_found_and_listed(lab: Lab) -> None:
     assert (shown.name, shown.hidden, shown.number, shown.scope_id) == ("a", "map", 0, one.id)
     claimed = next(task for task in lab.claim().tasks if task.id == shown.id)
     assert (claimed.scope_id, claimed.inputs) == (one.id, '[["x"]]')
-
-
-# Steps that add steps.
-
-
-def hand_over(lab: Lab, id: bytes, *steps: StepPlan, **fields: Any) -> list[bytes]:
-    added = AddedPlan(steps=steps, **fields)
-    landing = lab.end(lab.run_again(id), HandedOver(added.encode()))
-    assert landing.status is S.WAITING
-    return [step.task.id for step in steps]
-
-
-@on_each_engine
-def test_a_step_that_handed_over_ends_with_what_it_added(lab: Lab) -> None:
-    plan = plan_of(step(), step(0))
-    adder, below = begin(lab, plan)
-    first, second = hand_over(lab, adder, step(), step(0), returns="r")
-    task = lab.task(adder)
-    assert (task.status, task.handed_over, task.attempt) == (S.WAITING, True, 1)
-    assert [a.outcome for a in lab.attempts(adder)] == ["COMPLETED"]
-    complete(lab, first)
-    assert (lab.status(adder), lab.status(below)) == (S.WAITING, S.WAITING)
-    complete(lab, second)
-    assert (lab.status(adder), lab.task(adder).result) == (S.COMPLETED, None)
-    found = lab.run(workflows.scope(adder))
-    assert found is not None
-    assert found.returns == "r"
-    (value,) = lab.run(workflows.values(plan.id, [0], child_id=below))
-    assert (value.handed_over, value.satisfied) == (True, True)
-    complete(lab, below)
-    assert status(lab, plan) is W.COMPLETED
-
-
-@on_each_engine
-def test_a_step_fails_with_the_first_error_of_what_it_added(lab: Lab) -> None:
-    plan = plan_of(step(), step(0))
-    adder, below = begin(lab, plan)
-    added, skipped = hand_over(lab, adder, step(), step(0))
-    fail(lab, added)
-    assert (lab.status(skipped), lab.status(adder), code(lab, adder)) == (
-        S.CANCELLED,
-        S.FAILED,
-        "BOOM",
-    )
-    assert (lab.status(below), status(lab, plan)) == (S.CANCELLED, W.FAILED)
-
-
-@on_each_engine
-@pytest.mark.parametrize("which", ["adder", "added"])
-def test_resubmit_runs_what_was_added_and_not_the_adder(lab: Lab, which: str) -> None:
-    plan = plan_of(step(), step(0))
-    adder, below = begin(lab, plan)
-    (added,) = hand_over(lab, adder, step())
-    fail(lab, added)
-    assert status(lab, plan) is W.FAILED
-    lab.run(operate.resubmit([adder if which == "adder" else added]))
-    assert [lab.status(id) for id in (adder, added, below)] == [S.WAITING, S.PENDING, S.WAITING]
-    assert status(lab, plan) is W.RUNNING
-    complete(lab, added)
-    complete(lab, below)
-    assert status(lab, plan) is W.COMPLETED
-    assert lab.task(adder).attempt == 1
-
-
-@on_each_engine
-def test_a_sub_workflow_has_a_row_of_its_own(lab: Lab) -> None:
-    plan = plan_of(step(), step(0))
-    adder, below = begin(lab, plan)
-    part = SubWorkflow(name="part", on_failure="fail_fast")
-    inner, other = hand_over(lab, adder, step(), step(), workflow=part)
-    record = lab.run(workflows.read([adder]))[adder]
-    assert (record.name, record.parent_id, record.step_id) == ("part", plan.id, adder)
-    assert len(lab.run(workflows.steps(adder))) == 2
-    fail(lab, inner)
-    assert lab.run(workflows.read([adder]))[adder].stopping == "fail_fast"
-    assert whole(lab, plan).stopping is None
-    lab.run(workflows.stop_some(adder))
-    assert lab.status(other) is S.CANCELLED
-    assert lab.run(workflows.read([adder]))[adder].status is W.FAILED
-    assert [lab.status(id) for id in (adder, below)] == [S.FAILED, S.CANCELLED]
-    assert status(lab, plan) is W.FAILED
-
-
-@on_each_engine
-def test_cancel_goes_down_into_what_was_added(lab: Lab) -> None:
-    plan = plan_of(step(), step())
-    sub, adder = begin(lab, plan)
-    (inner,) = hand_over(lab, sub, step(), workflow=SubWorkflow(name="part"))
-    lab.clock.advance(0.001)
-    case = next(t for t in lab.claim().tasks if t.id == adder)
-    lab.start(case)
-    added = step()
-    lab.end(case, HandedOver(AddedPlan(steps=(added,)).encode()))
-    lab.run(workflows.cancel(plan.id))
-    for id in (plan.id, sub):
-        lab.run(workflows.stop_some(id))
-    assert [lab.status(id) for id in (added.task.id, adder, sub)] == [S.CANCELLED] * 3
-    assert lab.status(inner) is S.CANCELLED
-    assert status(lab, plan) is W.CANCELLED
-
-
-@on_each_engine
-def test_cancel_of_a_step_that_handed_over_cancels_what_it_added(lab: Lab) -> None:
-    plan = plan_of(step())
-    (adder,) = begin(lab, plan)
-    (added,) = hand_over(lab, adder, step())
-    lab.run(cancel.cancel([adder]))
-    assert [lab.status(id) for id in (adder, added)] == [S.CANCELLED, S.CANCELLED]
-
-
-@on_each_engine
-def test_who_was_told_to_stop_adds_nothing(lab: Lab) -> None:
-    plan = plan_of(step())
-    (adder,) = begin(lab, plan)
-    case = lab.run_again(adder)
-    lab.run(workflows.cancel(plan.id))
-    landing = lab.end(case, HandedOver(AddedPlan(steps=(step(),)).encode()))
-    assert landing.status is S.CANCELLED
-    assert len(lab.run(workflows.steps(plan.id))) == 1
-    assert status(lab, plan) is W.CANCELLED
-
-
-@on_each_engine
-def test_only_a_step_can_add_steps(lab: Lab) -> None:
-    case = lab.running()
-    lab.end(case, HandedOver(AddedPlan(steps=(step(),)).encode()))
-    assert (lab.status(case.id), code(lab, case.id)) == (S.FAILED, "RESULT_INVALID")
-
-
-@on_each_engine
-def test_nonsense_fails_its_own_task(lab: Lab) -> None:
-    plan = plan_of(step())
-    (adder,) = begin(lab, plan)
-    lab.end(lab.run_again(adder), HandedOver(AddedPlan(steps=(step(0),)).encode()))
-    assert code(lab, adder) == "RESULT_INVALID"

@@ -12,7 +12,8 @@ WITH paused AS (
 )
 UPDATE holdfast_tasks
 SET status = 'WAITING', ready = false, due_at = NULL,
-    deps_open = deps_open + 1, deps_needed = deps_needed + 1, updated_at = :now
+    deps_open = deps_open + 1, deps_needed = deps_needed + 1,
+    expire_at = CASE WHEN good_for_us IS NULL THEN expire_at END, updated_at = :now
 WHERE id = ANY (ARRAY(SELECT child_id FROM paused))
     AND status IN ('PENDING', 'SCHEDULED', 'WAITING')
 RETURNING id;

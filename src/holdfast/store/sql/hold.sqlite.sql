@@ -3,7 +3,8 @@
 -- already is not held twice. Differs from PostgreSQL: the steps first, then their edges.
 UPDATE holdfast_tasks
 SET status = 'WAITING', ready = 0, due_at = NULL,
-    deps_open = deps_open + 1, deps_needed = deps_needed + 1, updated_at = :now
+    deps_open = deps_open + 1, deps_needed = deps_needed + 1,
+    expire_at = CASE WHEN good_for_us IS NULL THEN expire_at END, updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:ids))
     AND status IN ('PENDING', 'SCHEDULED', 'WAITING')
     AND NOT EXISTS (

@@ -24,7 +24,7 @@ WITH resubmitted AS (
         good_until = :good_until::timestamptz,
         expire_at = :good_until::timestamptz,
         unique_slot = unique_key,
-        cancel_requested_at = NULL, cancel_code = NULL, finished_at = NULL, completed_at = NULL, failed_at = NULL,
+        cancel_requested_at = NULL, cancel_code = NULL, parked = NULL, finished_at = NULL, completed_at = NULL, failed_at = NULL,
         error_code = NULL, failed_reason = NULL, result = NULL, next_retry_at = NULL, dead = NULL,
         claimed_at = NULL, claimed_by_worker_id = NULL, updated_at = :now
     WHERE id = ANY (:ids::uuid[])

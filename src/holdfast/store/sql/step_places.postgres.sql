@@ -2,4 +2,5 @@
 SELECT id, scope_id, step_number, step_part, step_required, status, error_code
 FROM holdfast_tasks
 WHERE id = ANY (:ids::uuid[]) AND scope_id IS NOT NULL AND step_part IS NOT NULL
+    AND coalesce(parked, '') <> 'pause'
 ORDER BY scope_id, step_number;

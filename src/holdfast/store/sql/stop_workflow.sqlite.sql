@@ -1,8 +1,10 @@
 -- fail_fast, deadline, cancel: the whole begins to wind down; what is stopped is stopped after it. A
 -- cancel goes before what else stops it. Differs from PostgreSQL in types.
 UPDATE holdfast_workflows
-SET stopping = :why, stopped_by = :stopped_by, stop_all = :stop_all, status = 'RUNNING',
-    paused_at = NULL, paused_by = NULL, updated_at = :now
+SET stopping = :why, stopped_by = :stopped_by, stop_all = :stop_all,
+    status = CASE WHEN :why = 'fail_fast' THEN status ELSE 'RUNNING' END,
+    paused_at = CASE WHEN :why = 'fail_fast' THEN paused_at END,
+    paused_by = CASE WHEN :why = 'fail_fast' THEN paused_by END, updated_at = :now
 WHERE workflow_id = :id AND finished_at IS NULL
     AND CASE :why
         WHEN 'fail_fast' THEN on_failure = 'fail_fast' AND stopping IS NULL

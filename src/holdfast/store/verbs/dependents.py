@@ -163,16 +163,39 @@ def ended_steps(found: Iterable[Row]) -> list[EndedStep]:
     ]
 
 
-def resolve(ended: Sequence[EndedStep]) -> Steps[None]:
-    """Resolve the edges of ended tasks, and of those that are skipped because of it."""
+_MOST_LEVELS = 16
+"""How far down one transaction skips steps; the rest is done by somebody else, soon."""
+
+
+def resolve(
+    ended: Sequence[EndedStep], *, counted: bool = False, accepted: bool = False
+) -> Steps[None]:
+    """Resolve the edges of ended tasks, and of those that are skipped because of it.
+
+    With `counted`, the counts of their scopes know of them already. If their failure is not
+    `accepted`, a step whose workflow pauses
+    at its failure is set aside: nothing is resolved until somebody resumes, or resubmits it.
+    """
     queues: set[str] = set()
+    paused = Uuids()
+    if not accepted and not counted:
+        ended, paused = yield from step_counts.set_aside(ended)
+    levels = 0
     while ended:
         done: list[EndedStep] = []
         while ended:
-            done += ended
+            done += () if counted else ended
+            counted = False
             ended = yield from _resolve_once(ended, queues)
+            levels += 1
+            if ended and levels >= _MOST_LEVELS:
+                yield Statement("park", {"ids": Uuids(sorted(step.id for step in ended))})
+                done += ended
+                ended = []
         # Counts come after tasks, in every transaction; they may open what others wait for.
         ended = yield from step_counts.ended(done)
+    if paused:
+        yield Statement("pause_workflow", {"ids": paused, "paused_by": None})
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
 
@@ -332,6 +355,31 @@ def hold(workflow_id: bytes) -> Steps[int]:
         return 0
     held = yield Statement("hold", {"workflow_id": workflow_id, "ids": ids})
     return len(held)
+
+
+def let_go(workflow_id: bytes) -> Steps[None]:
+    """Undo `hold` for the steps of a workflow; what waits for those set aside is told."""
+    yield Statement("unbegun_steps", {"workflow_id": workflow_id})
+    released = yield Statement("release_held", {"id": workflow_id})
+    children = yield from count(dict.fromkeys(rows.uuids(released), (-1, -1)))
+    queues: set[str] = set()
+    yield from unblock((child for child, state in children.items() if state.may_run), queues)
+    skipped = yield from _skip(children)
+    if queues:
+        yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+    yield from resolve(skipped)
+    yield from resolve_parked(workflow_id)
+
+
+def resolve_parked(workflow_id: bytes | None = None, *, batch: int = 1000) -> Steps[int]:
+    """Tell what waits for steps that were left for later, or that a pause had set aside."""
+    found = yield Statement("take_parked", {"workflow_id": workflow_id, "batch": batch})
+    ended = [EndedStep(rows.uuid(id), TaskStatus(status)) for id, status in found]
+    if workflow_id is None:
+        yield from resolve(ended, counted=True)
+    else:
+        yield from resolve(ended, accepted=True)
+    return len(ended)
 
 
 @writes

@@ -78,6 +78,16 @@ def places(ids: Iterable[bytes]) -> Steps[list[StepPlace]]:
     return [place for place in map(StepPlace._make, found) if rows.is_uuid(place.scope_id)]
 
 
+def set_aside(steps: Sequence[EndedStep]) -> Steps[tuple[Sequence[EndedStep], Uuids]]:
+    """Those of these steps whose dependents may be told, and the workflows that pause instead."""
+    suspects = Uuids(sorted(s.id for s in steps if s.status is not TaskStatus.COMPLETED))
+    if not suspects:
+        return steps, Uuids()
+    found = yield Statement("park_failures", {"ids": suspects})
+    parked = set(rows.uuids(found))
+    return [s for s in steps if s.id not in parked], Uuids(sorted(set(rows.uuids(found, 1))))
+
+
 def ended(steps: Sequence[EndedStep]) -> Steps[list[EndedStep]]:
     """Count steps that ended; the gates that this opens, whose edges the caller resolves."""
     counted = yield from places(step.id for step in steps)

@@ -8,15 +8,13 @@ two things: the whole says that it winds down, and then its steps are cancelled,
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
-from holdfast.core.identity import new_id
 from holdfast.core.records import SubmitAnswer, Submitted
 from holdfast.core.status import TaskStatus
-from holdfast.core.workflows.plan import AddedPlan, StepPlan, WorkflowPlan
+from holdfast.core.workflows.plan import AddedPlan, WorkflowPlan
 from holdfast.core.workflows.records import (
     StepRecord,
     StepValue,
@@ -27,70 +25,22 @@ from holdfast.core.workflows.records import (
 from holdfast.store import rows
 from holdfast.store.op import (
     At,
-    Channel,
-    Column,
-    Hint,
     Ints,
     Row,
     Statement,
     Steps,
-    Table,
     Texts,
     Uuids,
     reads,
     writes,
 )
+from holdfast.store.verbs import operate
 from holdfast.store.verbs.cancel import cancel_steps
+from holdfast.store.verbs.dependents import hold, let_go, resolve_parked
 from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE, WORKFLOW_STOPPED
+from holdfast.store.verbs.scopes import add_scope
 
-STEPS_A_ROW = 64
-"""How many steps share a count row."""
-_AT_ONCE = 1000
-"""Rows of one statement."""
 STOP_BATCH = 200
-
-STEP_COLUMNS = {
-    "id": Column.UUID,
-    "task_name": Column.TEXT,
-    "version": Column.INT,
-    "queue_name": Column.TEXT,
-    "priority": Column.INT,
-    "args": Column.TEXT,
-    "kwargs": Column.TEXT,
-    "task_options": Column.TEXT,
-    "tags": Column.TEXT,
-    "enqueue_sha": Column.TEXT,
-    "sent_at": Column.TIME,
-    "delay_us": Column.BIGINT,
-    "asked_at": Column.TIME,
-    "good_until": Column.TIME,
-    "good_for_us": Column.BIGINT,
-    "max_retries": Column.INT,
-    "workflow_id": Column.UUID,
-    "deps_needed": Column.INT,
-    "deps_open": Column.INT,
-    "parent_id": Column.UUID,
-    "root_id": Column.UUID,
-    "trace_context": Column.TEXT,
-    "concurrency_key": Column.TEXT,
-    "scope_id": Column.UUID,
-    "step_number": Column.INT,
-    "step_name": Column.TEXT,
-    "step_part": Column.INT,
-    "step_required": Column.BOOL,
-    "step_handler": Column.BOOL,
-    "step_cleanup": Column.BOOL,
-    "step_tail": Column.TEXT,
-    "step_hidden": Column.TEXT,
-    "inputs": Column.TEXT,
-}
-_EDGE_COLUMNS = {"parent_id": Column.UUID, "child_id": Column.UUID, "on_status": Column.TEXT}
-_COUNT_COLUMNS = {
-    "scope_id": Column.UUID,
-    "part": Column.INT,
-    "is_tail": Column.BOOL,
-    "open": Column.INT,
-}
 
 
 class ScopeValue(NamedTuple):
@@ -175,114 +125,6 @@ def _meet(plan: WorkflowPlan) -> Steps[Submitted]:
         return Submitted(id, SubmitAnswer.EXISTING if same else SubmitAnswer.MISMATCH)
     raises = plan.on_conflict == "raise"
     return Submitted(id, SubmitAnswer.CONFLICT if raises else SubmitAnswer.EXISTING)
-
-
-def add_scope(
-    scope_id: bytes,
-    workflow_id: bytes,
-    steps: Sequence[StepPlan],
-    returns: str | None,
-    *,
-    run_at: int | None = None,
-) -> Steps[None]:
-    """Write steps with their edges, gates and count rows."""
-    waited_for = {step.tail for step in steps}
-    gates: dict[str | None, bytes] = {
-        tail: new_id() for tail in ("error", "ended") if tail in waited_for
-    }
-    body = sum(step.tail is None for step in steps)
-    rows_of_body = -(-body // STEPS_A_ROW)
-    rows_of_tail = -(-(len(steps) - body) // STEPS_A_ROW)
-    table: list[Row] = []
-    edges: list[Row] = []
-    counts: Counter[int] = Counter()
-    seen: Counter[bool] = Counter()
-    for number, step in enumerate(steps):
-        is_tail = step.tail is not None
-        part = seen[is_tail] % (rows_of_tail if is_tail else rows_of_body)
-        part += rows_of_body if is_tail else 0
-        seen[is_tail] += 1
-        counts[part] += 1
-        gate = gates.get(step.tail)
-        if gate is not None:
-            edges.append((gate, step.task.id, "success"))
-        edges += [(steps[edge.parent].task.id, step.task.id, edge.on) for edge in step.edges]
-        table.append(_row(step, number, part, scope_id, workflow_id, gate is not None, run_at))
-    yield Statement(
-        "add_scope",
-        {
-            "scope_id": scope_id,
-            "workflow_id": workflow_id,
-            "body_open": rows_of_body,
-            "tail_open": rows_of_tail,
-            "error_gate": gates.get("error"),
-            "ended_gate": gates.get("ended"),
-            "returns": returns,
-        },
-    )
-    queues = sorted({step.task.queue_name for step in steps})
-    for at in range(0, len(table), _AT_ONCE):
-        yield Statement(
-            "submit_steps",
-            table=Table(STEP_COLUMNS, table[at : at + _AT_ONCE]),
-            hint=Hint(Channel.READY, queues),
-        )
-    for at in range(0, len(edges), _AT_ONCE):
-        yield Statement("add_edges", table=Table(_EDGE_COLUMNS, edges[at : at + _AT_ONCE]))
-    if counts:
-        counted = [(scope_id, part, part >= rows_of_body, n) for part, n in sorted(counts.items())]
-        yield Statement("add_counts", table=Table(_COUNT_COLUMNS, counted))
-
-
-def _row(
-    step: StepPlan,
-    number: int,
-    part: int,
-    scope_id: bytes,
-    workflow_id: bytes,
-    has_gate: bool,
-    run_at: int | None,
-) -> Row:
-    task, open_ = step.task, len(step.edges) + has_gate
-    needed = open_ if step.needed is None else step.needed + has_gate
-    asked_at = task.run_at
-    if not open_ and run_at is not None:
-        asked_at = run_at if asked_at is None else max(asked_at, run_at)
-    return (
-        task.id,
-        task.task_name,
-        task.version,
-        task.queue_name,
-        task.priority,
-        task.args,
-        task.kwargs,
-        task.task_options,
-        task.tags,
-        task.enqueue_sha,
-        task.sent_at,
-        task.delay_us,
-        asked_at,
-        task.good_until,
-        task.good_for_us,
-        task.max_retries,
-        workflow_id,
-        needed,
-        open_,
-        task.parent_id,
-        task.root_id,
-        task.trace_context,
-        task.concurrency_key,
-        scope_id,
-        number,
-        step.name,
-        part,
-        step.required,
-        step.handler,
-        step.cleanup,
-        step.tail,
-        step.hidden,
-        step.inputs,
-    )
 
 
 def _at(time: int | None) -> At | None:
@@ -430,11 +272,68 @@ def stop_some(workflow_id: bytes, *, batch: int = STOP_BATCH) -> Steps[int]:
     """Cancel steps of a workflow that winds down; how many. Fewer than `batch`: all for now."""
     yield Statement("stop_parts", {"id": workflow_id})
     found = yield Statement("stoppable_steps", {"id": workflow_id, "batch": batch})
+    if len(found) < batch:
+        # What is left of it must not wait for a pause, nor a failure for somebody to accept it.
+        yield from let_go(workflow_id)
     if not found:
         return 0
     why = {"deadline": WORKFLOW_DEADLINE, "fail_fast": WORKFLOW_STOPPED}.get(found[0][1], CANCELLED)
     yield from cancel_steps([*rows.uuids(found)], why)
     return len(found)
+
+
+# Pausing.
+
+
+@writes
+def pause(workflow_id: bytes, *, by: str | None = None) -> Steps[bool]:
+    """Hold all that has not begun, also in its parts; False unless it was running."""
+    paused = yield Statement("pause_workflow", {"ids": Uuids([workflow_id]), "paused_by": by})
+    if not paused:
+        return False
+    yield from hold(workflow_id)
+    parts = yield Statement("live_parts", {"id": workflow_id})
+    for part in sorted(rows.uuids(parts)):
+        yield from pause(part, by=by)
+    return True
+
+
+@writes
+def resume(workflow_id: bytes) -> Steps[bool]:
+    """Undo a pause; a failure that had caused it is accepted. False unless it was paused."""
+    resumed = yield Statement("resume_workflow", {"id": workflow_id})
+    if not resumed:
+        return False
+    yield from let_go(workflow_id)
+    parts = yield Statement("live_parts", {"id": workflow_id})
+    for part in sorted(rows.uuids(parts)):
+        yield from resume(part)
+    return True
+
+
+@reads
+def unheld(batch: int = 100) -> Steps[list[bytes]]:
+    """Paused workflows with steps that came back, or were added, after the pause."""
+    found = yield Statement("unheld_workflows", {"batch": batch})
+    return [*rows.uuids(found)]
+
+
+@writes
+def resolve_later(batch: int = 100) -> Steps[int]:
+    """Tell what waits for steps that were skipped and left for later; how many of these."""
+    return (yield from resolve_parked(batch=batch))
+
+
+@writes
+def resubmit(workflow_id: bytes, *, fresh: bool = False) -> Steps[list[bytes]]:
+    """Let every step run again that ended badly, and what was skipped below; which they are.
+
+    None if the whole has completed, or is winding down.
+    """
+    found = yield Statement("bad_steps", {"id": workflow_id})
+    ids = [*rows.uuids(found)]
+    done = (yield from operate.resubmit(ids, fresh=fresh)) if ids else {}
+    return [id for id, is_done in done.items() if is_done]
 
 
 class Tended(NamedTuple):

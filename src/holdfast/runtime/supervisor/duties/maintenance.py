@@ -34,7 +34,7 @@ from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
-from holdfast.store.verbs import leases, timing, workflows
+from holdfast.store.verbs import dependents, leases, timing, workflows
 from holdfast.store.verbs.leases import Abandoned
 from holdfast.store.verbs.timing import Met
 
@@ -140,6 +140,10 @@ class Maintenance:
                 log.warning("the deadline of workflow %s has passed", as_text(whole.id))
             while self._store.run(at_once(workflows.stop_some(whole.id))) == workflows.STOP_BATCH:
                 pass
+        while self._store.run(at_once(workflows.resolve_later())):
+            pass
+        for paused in self._store.run(workflows.unheld()):
+            self._store.run(at_once(dependents.hold(paused)))
         return inf
 
     def _tend(self) -> float:

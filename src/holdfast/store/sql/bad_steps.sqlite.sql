@@ -1,0 +1,12 @@
+-- The steps of a workflow that ended badly by themselves, if it has not completed and does not wind
+-- down. Differs from PostgreSQL in types.
+SELECT id
+FROM holdfast_tasks
+WHERE workflow_id = :id AND status IN ('FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED')
+    AND error_code NOT IN ('UPSTREAM_FAILED', 'UPSTREAM_CANCELLED', 'UPSTREAM_SUCCEEDED')
+    AND NOT EXISTS (
+        SELECT 1 FROM holdfast_workflows AS whole
+        WHERE whole.workflow_id = :id
+            AND (whole.status = 'COMPLETED' OR (whole.stopping IS NOT NULL AND whole.finished_at IS NULL))
+    )
+ORDER BY id;

@@ -1,0 +1,283 @@
+"""Workflows that change on their way: steps that add steps, pauses, resubmits."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.outcome import Crashed, HandedOver
+from holdfast.core.status import TaskStatus
+from holdfast.core.workflows.plan import AddedPlan, SubWorkflow
+from holdfast.core.workflows.records import WorkflowStatus
+from holdfast.store.verbs import cancel, dependents, operate, timing, workflows
+from tests.support.stores import SECOND, Lab, on_each_engine
+from tests.support.workflows import (
+    begin,
+    code,
+    complete,
+    fail,
+    hand_over,
+    plan_of,
+    status,
+    step,
+    whole,
+)
+
+S, W = TaskStatus, WorkflowStatus
+
+
+# Steps that add steps.
+
+
+@on_each_engine
+def test_a_step_that_handed_over_ends_with_what_it_added(lab: Lab) -> None:
+    plan = plan_of(step(), step(0))
+    adder, below = begin(lab, plan)
+    first, second = hand_over(lab, adder, step(), step(0), returns="r")
+    task = lab.task(adder)
+    assert (task.status, task.handed_over, task.attempt) == (S.WAITING, True, 1)
+    assert [a.outcome for a in lab.attempts(adder)] == ["COMPLETED"]
+    complete(lab, first)
+    assert (lab.status(adder), lab.status(below)) == (S.WAITING, S.WAITING)
+    complete(lab, second)
+    assert (lab.status(adder), lab.task(adder).result) == (S.COMPLETED, None)
+    found = lab.run(workflows.scope(adder))
+    assert found is not None
+    assert found.returns == "r"
+    (value,) = lab.run(workflows.values(plan.id, [0], child_id=below))
+    assert (value.handed_over, value.satisfied) == (True, True)
+    complete(lab, below)
+    assert status(lab, plan) is W.COMPLETED
+
+
+@on_each_engine
+def test_a_step_fails_with_the_first_error_of_what_it_added(lab: Lab) -> None:
+    plan = plan_of(step(), step(0))
+    adder, below = begin(lab, plan)
+    added, skipped = hand_over(lab, adder, step(), step(0))
+    fail(lab, added)
+    assert (lab.status(skipped), lab.status(adder), code(lab, adder)) == (
+        S.CANCELLED,
+        S.FAILED,
+        "BOOM",
+    )
+    assert (lab.status(below), status(lab, plan)) == (S.CANCELLED, W.FAILED)
+
+
+@on_each_engine
+@pytest.mark.parametrize("which", ["adder", "added"])
+def test_resubmit_runs_what_was_added_and_not_the_adder(lab: Lab, which: str) -> None:
+    plan = plan_of(step(), step(0))
+    adder, below = begin(lab, plan)
+    (added,) = hand_over(lab, adder, step())
+    fail(lab, added)
+    assert status(lab, plan) is W.FAILED
+    lab.run(operate.resubmit([adder if which == "adder" else added]))
+    assert [lab.status(id) for id in (adder, added, below)] == [S.WAITING, S.PENDING, S.WAITING]
+    assert status(lab, plan) is W.RUNNING
+    complete(lab, added)
+    complete(lab, below)
+    assert status(lab, plan) is W.COMPLETED
+    assert lab.task(adder).attempt == 1
+
+
+@on_each_engine
+def test_a_sub_workflow_has_a_row_of_its_own(lab: Lab) -> None:
+    plan = plan_of(step(), step(0))
+    adder, below = begin(lab, plan)
+    part = SubWorkflow(name="part", on_failure="fail_fast")
+    inner, other = hand_over(lab, adder, step(), step(), workflow=part)
+    record = lab.run(workflows.read([adder]))[adder]
+    assert (record.name, record.parent_id, record.step_id) == ("part", plan.id, adder)
+    assert len(lab.run(workflows.steps(adder))) == 2
+    fail(lab, inner)
+    assert lab.run(workflows.read([adder]))[adder].stopping == "fail_fast"
+    assert whole(lab, plan).stopping is None
+    lab.run(workflows.stop_some(adder))
+    assert lab.status(other) is S.CANCELLED
+    assert lab.run(workflows.read([adder]))[adder].status is W.FAILED
+    assert [lab.status(id) for id in (adder, below)] == [S.FAILED, S.CANCELLED]
+    assert status(lab, plan) is W.FAILED
+
+
+@on_each_engine
+def test_cancel_goes_down_into_what_was_added(lab: Lab) -> None:
+    plan = plan_of(step(), step())
+    sub, adder = begin(lab, plan)
+    (inner,) = hand_over(lab, sub, step(), workflow=SubWorkflow(name="part"))
+    lab.clock.advance(0.001)
+    case = next(t for t in lab.claim().tasks if t.id == adder)
+    lab.start(case)
+    added = step()
+    lab.end(case, HandedOver(AddedPlan(steps=(added,)).encode()))
+    lab.run(workflows.cancel(plan.id))
+    for id in (plan.id, sub):
+        lab.run(workflows.stop_some(id))
+    assert [lab.status(id) for id in (added.task.id, adder, sub)] == [S.CANCELLED] * 3
+    assert lab.status(inner) is S.CANCELLED
+    assert status(lab, plan) is W.CANCELLED
+
+
+@on_each_engine
+def test_cancel_of_a_step_that_handed_over_cancels_what_it_added(lab: Lab) -> None:
+    plan = plan_of(step())
+    (adder,) = begin(lab, plan)
+    (added,) = hand_over(lab, adder, step())
+    lab.run(cancel.cancel([adder]))
+    assert [lab.status(id) for id in (adder, added)] == [S.CANCELLED, S.CANCELLED]
+
+
+@on_each_engine
+def test_who_was_told_to_stop_adds_nothing(lab: Lab) -> None:
+    plan = plan_of(step())
+    (adder,) = begin(lab, plan)
+    case = lab.run_again(adder)
+    lab.run(workflows.cancel(plan.id))
+    landing = lab.end(case, HandedOver(AddedPlan(steps=(step(),)).encode()))
+    assert landing.status is S.CANCELLED
+    assert len(lab.run(workflows.steps(plan.id))) == 1
+    assert status(lab, plan) is W.CANCELLED
+
+
+@on_each_engine
+def test_only_a_step_can_add_steps(lab: Lab) -> None:
+    case = lab.running()
+    lab.end(case, HandedOver(AddedPlan(steps=(step(),)).encode()))
+    assert (lab.status(case.id), code(lab, case.id)) == (S.FAILED, "RESULT_INVALID")
+
+
+@on_each_engine
+def test_nonsense_fails_its_own_task(lab: Lab) -> None:
+    plan = plan_of(step())
+    (adder,) = begin(lab, plan)
+    lab.end(lab.run_again(adder), HandedOver(AddedPlan(steps=(step(0),)).encode()))
+    assert code(lab, adder) == "RESULT_INVALID"
+
+
+# Pausing, and what is done later.
+
+
+@on_each_engine
+def test_a_pause_holds_what_has_not_begun_until_it_is_resumed(lab: Lab) -> None:
+    plan = plan_of(step(), step(), step(0))
+    a, b, c = begin(lab, plan)
+    case = lab.run_again(a)
+    assert lab.run(workflows.pause(plan.id, by="ada"))
+    assert not lab.run(workflows.pause(plan.id))
+    record = whole(lab, plan)
+    assert (record.status, record.paused_by, record.paused_at) == (W.PAUSED, "ada", lab.clock.now)
+    lab.complete(case)
+    assert [lab.status(id) for id in (b, c)] == [S.WAITING, S.WAITING]
+    assert lab.run(workflows.resume(plan.id))
+    assert [lab.status(id) for id in (b, c)] == [S.PENDING, S.PENDING]
+    assert not lab.run(workflows.resume(plan.id))
+    for id in (b, c):
+        complete(lab, id)
+    assert status(lab, plan) is W.COMPLETED
+
+
+@on_each_engine
+def test_a_weekends_pause_expires_nothing(lab: Lab) -> None:
+    plan = plan_of(step(task={"good_for_us": SECOND}))
+    (only,) = begin(lab, plan)
+    lab.run(workflows.pause(plan.id))
+    lab.clock.advance(60)
+    lab.run(timing.expire())
+    lab.run(workflows.resume(plan.id))
+    assert (lab.status(only), lab.task(only).good_until) == (S.PENDING, lab.clock.now + SECOND)
+
+
+@on_each_engine
+def test_a_step_that_comes_back_while_paused_is_held_again(lab: Lab) -> None:
+    plan = plan_of(step())
+    (only,) = begin(lab, plan)
+    case = lab.run_again(only)
+    lab.run(workflows.pause(plan.id))
+    assert lab.run(workflows.unheld()) == []
+    lab.end(case, Crashed())
+    assert lab.run(workflows.unheld()) == [plan.id]
+    lab.run(dependents.hold(plan.id))
+    assert lab.status(only) is S.WAITING
+    lab.run(workflows.resume(plan.id))
+    complete(lab, only)
+    assert status(lab, plan) is W.COMPLETED
+
+
+@on_each_engine
+def test_a_failure_that_pauses_skips_nothing_until_it_is_accepted(lab: Lab) -> None:
+    plan = plan_of(step(), step(0), on_failure="pause")
+    first, below = begin(lab, plan)
+    fail(lab, first)
+    record = whole(lab, plan)
+    assert (record.status, record.paused_by, lab.status(below)) == (W.PAUSED, None, S.WAITING)
+    lab.run(workflows.resume(plan.id))
+    assert (lab.status(below), status(lab, plan)) == (S.CANCELLED, W.FAILED)
+    assert whole(lab, plan).error_id == first
+
+
+@on_each_engine
+def test_a_failure_that_pauses_is_taken_back_by_resubmit(lab: Lab) -> None:
+    plan = plan_of(step(), step(0), on_failure="pause")
+    first, below = begin(lab, plan)
+    fail(lab, first)
+    lab.run(workflows.resubmit(plan.id))
+    lab.run(workflows.resume(plan.id))
+    complete(lab, first)
+    complete(lab, below)
+    assert (status(lab, plan), lab.task(below).attempt) == (W.COMPLETED, 1)
+
+
+@on_each_engine
+def test_cancel_of_a_paused_workflow_releases_its_cleanups(lab: Lab) -> None:
+    plan = plan_of(
+        step(), step(0), step(tail="ended", handler=True, cleanup=True), on_failure="pause"
+    )
+    first, below, clean = begin(lab, plan)
+    fail(lab, first)
+    lab.run(dependents.hold(plan.id))
+    lab.run(workflows.cancel(plan.id))
+    while lab.run(workflows.stop_some(plan.id)):
+        pass
+    assert lab.status(below) is S.CANCELLED
+    complete(lab, clean)
+    assert status(lab, plan) is W.CANCELLED
+
+
+@on_each_engine
+def test_a_pause_goes_down_into_parts(lab: Lab) -> None:
+    plan = plan_of(step(), step(0))
+    adder, below = begin(lab, plan)
+    (inner,) = hand_over(lab, adder, step(), workflow=SubWorkflow(name="part"))
+    lab.run(workflows.pause(plan.id))
+    assert [lab.status(id) for id in (adder, inner, below)] == [S.WAITING] * 3
+    lab.run(workflows.resume(plan.id))
+    assert [lab.status(id) for id in (adder, inner, below)] == [S.WAITING, S.PENDING, S.WAITING]
+    complete(lab, inner)
+    complete(lab, below)
+    assert status(lab, plan) is W.COMPLETED
+
+
+@on_each_engine
+def test_a_long_chain_is_skipped_a_part_at_a_time(lab: Lab) -> None:
+    plan = plan_of(step(), *(step(number) for number in range(49)))
+    ids = begin(lab, plan)
+    fail(lab, ids[0])
+    assert (lab.status(ids[1]), lab.status(ids[-1])) == (S.CANCELLED, S.WAITING)
+    assert status(lab, plan) is W.RUNNING
+    while lab.run(workflows.resolve_later()):
+        pass
+    assert {lab.status(id) for id in ids[1:]} == {S.CANCELLED}
+    assert status(lab, plan) is W.FAILED
+
+
+@on_each_engine
+def test_resubmit_of_the_whole_runs_what_ended_badly_and_what_was_skipped(lab: Lab) -> None:
+    plan = plan_of(step(), step(0), step(1))
+    a, b, c = begin(lab, plan)
+    complete(lab, a)
+    fail(lab, b)
+    assert lab.run(workflows.resubmit(plan.id)) == [b]
+    assert [lab.status(id) for id in (a, b, c)] == [S.COMPLETED, S.PENDING, S.WAITING]
+    complete(lab, b)
+    complete(lab, c)
+    assert status(lab, plan) is W.COMPLETED
+    assert lab.run(workflows.resubmit(plan.id)) == []
