@@ -15,9 +15,12 @@ from typing import Final, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from holdfast.client.access import Access
+from holdfast.client.acting import Acting, Effect, actor_here, recorded
+from holdfast.client.audit_control import AuditControl
 from holdfast.client.info import Listing, TaskInfo
 from holdfast.client.limit_control import LimitedQueues, LimitedTasks
 from holdfast.client.one_task import ManyVerb, ResubmitOptions, resubmission
+from holdfast.client.stats_control import StatsControl
 from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
 from holdfast.client.worker_control import WorkerControl
 from holdfast.core.errors import ConfigError, UnreadableRow
@@ -39,6 +42,9 @@ MAX_PAGE: Final = inspect.MAX_PAGE
 """The largest page of a list."""
 COUNT_CAP: Final = queues.COUNT_CAP
 """Where the counting of a queue's tasks stops."""
+
+_IDS_RECORDED: Final = 100
+"""How many ids the record of one action names."""
 
 T = TypeVar("T")
 
@@ -108,6 +114,22 @@ class Control:
         self.queues = QueueControl(access)
         self.workers = WorkerControl(access)
         self.dead_letters = DeadLetterControl(access)
+        self.stats = StatsControl(access)
+        self.audit = AuditControl(access)
+
+    def acting(
+        self,
+        *,
+        by: str,
+        origin: str | None = None,
+        filter: str | None = None,  # noqa: A002
+    ) -> Acting:
+        """Say who acts in a block of code, for the record that `audit` lists.
+
+        `origin` is from where, `filter` what the tasks were chosen by. Without it, it is the user
+        of the operating system.
+        """
+        return Acting(by, origin, filter)
 
     def now(self) -> datetime:
         """The database's clock, by which every time here goes."""
@@ -143,21 +165,21 @@ class TaskControl(LimitedTasks, TaskQuestions):
 
     def cancel(self, *ids: TaskId) -> dict[UUID, TaskStatus | None]:
         """Cancel tasks; the status of each afterwards, None for one that does not exist."""
-        return _by_uuid(self._access.run(partial(cancel.cancel, raw_ids(ids))))
+        return _by_uuid(self._access.run(_cancelling(ids)))
 
     async def acancel(self, *ids: TaskId) -> dict[UUID, TaskStatus | None]:
         """Cancel tasks; the status of each afterwards, None for one that does not exist."""
-        return _by_uuid(await self._access.arun(partial(cancel.cancel, raw_ids(ids))))
+        return _by_uuid(await self._access.arun(_cancelling(ids)))
 
     def resubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let ended tasks run again; True for each that was resubmitted."""
         verb = resubmission(**options)
-        return _by_uuid(self._access.run(partial(verb, raw_ids(ids))))
+        return _by_uuid(self._access.run(_done("resubmit", partial(verb, raw_ids(ids)))))
 
     async def aresubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let ended tasks run again; True for each that was resubmitted."""
         verb = resubmission(**options)
-        return _by_uuid(await self._access.arun(partial(verb, raw_ids(ids))))
+        return _by_uuid(await self._access.arun(_done("resubmit", partial(verb, raw_ids(ids)))))
 
     def reschedule(
         self,
@@ -184,22 +206,24 @@ class TaskControl(LimitedTasks, TaskQuestions):
 
     def delete(self, *ids: TaskId) -> dict[UUID, bool]:
         """Remove ended tasks with their attempts and logs; True for each that is gone."""
-        return _by_uuid(self._access.run(partial(operate.delete, raw_ids(ids))))
+        return _by_uuid(self._access.run(_done("delete", partial(operate.delete, raw_ids(ids)))))
 
     async def adelete(self, *ids: TaskId) -> dict[UUID, bool]:
         """Remove ended tasks with their attempts and logs; True for each that is gone."""
-        return _by_uuid(await self._access.arun(partial(operate.delete, raw_ids(ids))))
+        return _by_uuid(
+            await self._access.arun(_done("delete", partial(operate.delete, raw_ids(ids))))
+        )
 
     def delete_unreadable(self, *keys: str) -> dict[str, bool]:
         """Remove rows that cannot be read, by the keys that lists name; True for each that is gone.
 
         A row that can be read is not touched.
         """
-        return self._access.run(partial(delete_unreadable, keys))
+        return self._access.run(_deleting_unreadable(keys))
 
     async def adelete_unreadable(self, *keys: str) -> dict[str, bool]:
         """Remove rows that cannot be read, by the keys that lists name."""
-        return await self._access.arun(partial(delete_unreadable, keys))
+        return await self._access.arun(_deleting_unreadable(keys))
 
 
 class DeadLetterControl:
@@ -228,20 +252,24 @@ class DeadLetterControl:
     def resubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let dead letters run again; False for each that is none, or does not exist."""
         verb = resubmission(**options)
-        return _by_uuid(self._access.run(partial(_of_dead, raw_ids(ids), verb)))
+        return _by_uuid(self._access.run(_done("resubmit", partial(_of_dead, raw_ids(ids), verb))))
 
     async def aresubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let dead letters run again; False for each that is none, or does not exist."""
         verb = resubmission(**options)
-        return _by_uuid(await self._access.arun(partial(_of_dead, raw_ids(ids), verb)))
+        return _by_uuid(
+            await self._access.arun(_done("resubmit", partial(_of_dead, raw_ids(ids), verb)))
+        )
 
     def delete(self, *ids: TaskId) -> dict[UUID, bool]:
         """Remove dead letters; False for each that is none, or does not exist."""
-        return _by_uuid(self._access.run(partial(_of_dead, raw_ids(ids), operate.delete)))
+        verb = partial(_of_dead, raw_ids(ids), operate.delete)
+        return _by_uuid(self._access.run(_done("delete", verb)))
 
     async def adelete(self, *ids: TaskId) -> dict[UUID, bool]:
         """Remove dead letters; False for each that is none, or does not exist."""
-        return _by_uuid(await self._access.arun(partial(_of_dead, raw_ids(ids), operate.delete)))
+        verb = partial(_of_dead, raw_ids(ids), operate.delete)
+        return _by_uuid(await self._access.arun(_done("delete", verb)))
 
 
 class QueueControl(LimitedQueues):
@@ -274,19 +302,63 @@ class QueueControl(LimitedQueues):
 
     def pause(self, queue: str, *, by: str | None = None) -> None:
         """Let nothing more be claimed from a queue."""
-        self._access.run(partial(queues.pause, checks.queue_name(queue), by=by))
+        self._access.run(_pausing(queue, by))
 
     async def apause(self, queue: str, *, by: str | None = None) -> None:
         """Let nothing more be claimed from a queue."""
-        await self._access.arun(partial(queues.pause, checks.queue_name(queue), by=by))
+        await self._access.arun(_pausing(queue, by))
 
     def resume(self, queue: str) -> bool:
         """Let a paused queue go on; False if it was not paused."""
-        return self._access.run(partial(queues.resume, checks.queue_name(queue)))
+        return self._access.run(_resuming(queue))
 
     async def aresume(self, queue: str) -> bool:
         """Let a paused queue go on; False if it was not paused."""
-        return await self._access.arun(partial(queues.resume, checks.queue_name(queue)))
+        return await self._access.arun(_resuming(queue))
+
+
+def _done(
+    verb: str, make: Callable[[], Op[dict[bytes, bool]]], changes: dict[str, object] | None = None
+) -> Callable[[], Op[dict[bytes, bool]]]:
+    """Record for which tasks a verb was done."""
+    return recorded(verb, make, lambda done: _effect([k for k, v in done.items() if v], changes))
+
+
+def _cancelling(ids: Iterable[TaskId]) -> Callable[[], Op[dict[bytes, TaskStatus | None]]]:
+    ended = (TaskStatus.CANCELLED, TaskStatus.RUNNING)
+    return recorded(
+        "cancel",
+        partial(cancel.cancel, raw_ids(ids)),
+        lambda done: _effect([task for task, status in done.items() if status in ended]),
+    )
+
+
+def _deleting_unreadable(keys: Sequence[str]) -> Callable[[], Op[dict[str, bool]]]:
+    return recorded(
+        "delete",
+        partial(delete_unreadable, keys),
+        lambda done: Effect(
+            sum(done.values()), "unreadable rows", {"keys": [k for k, v in done.items() if v]}
+        ),
+    )
+
+
+def _pausing(queue: str, by: str | None) -> Callable[[], Op[None]]:
+    verb = partial(queues.pause, checks.queue_name(queue), by=by or actor_here())
+    return recorded("pause", verb, lambda _: Effect(1, f"queue {queue}"))
+
+
+def _resuming(queue: str) -> Callable[[], Op[bool]]:
+    verb = partial(queues.resume, checks.queue_name(queue))
+    return recorded("resume", verb, lambda resumed: Effect(int(resumed), f"queue {queue}"))
+
+
+def _effect(ids: Sequence[bytes], changes: dict[str, object] | None = None) -> Effect:
+    names = [str(UUID(bytes=raw)) for raw in ids]
+    if len(names) == 1:
+        return Effect(1, f"task {names[0]}", changes)
+    detail = {**(changes or {}), "ids": names[:_IDS_RECORDED]}
+    return Effect(len(names), f"{len(names):,} tasks", detail)
 
 
 def _by_uuid(answers: dict[bytes, T]) -> dict[UUID, T]:
@@ -346,7 +418,7 @@ def _rescheduling(
     if when is None and queue is None and priority is None:
         raise ConfigError("reschedule changes nothing: give when, queue or priority")
     at = Due() if when is None else due(when, option="when")
-    return partial(
+    verb = partial(
         operate.reschedule,
         raw_ids(ids),
         move=when is not None,
@@ -355,6 +427,8 @@ def _rescheduling(
         queue=None if queue is None else checks.queue_name(queue),
         priority=None if priority is None else checks.priority(priority),
     )
+    changes = {"when": None if when is None else str(when), "queue": queue, "priority": priority}
+    return _done("reschedule", verb, {k: v for k, v in changes.items() if v is not None})
 
 
 @reads

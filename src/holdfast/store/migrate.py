@@ -35,6 +35,7 @@ MIGRATIONS = (
     Migration(3, 3, "workflows"),
     Migration(4, 4, "limits, concurrency keys, turns between keys"),
     Migration(5, 5, "unique until started or deleted"),
+    Migration(6, 6, "counters and depths over time, and the record of what operators do"),
 )
 CODE = MIGRATIONS[-1].version
 

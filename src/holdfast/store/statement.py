@@ -39,6 +39,8 @@ TABLES = (
     "step_counts",
     "task_dependencies",
     "stats",
+    "stats_series",
+    "depths",
     "audit",
     "meta",
     "schema_version",

@@ -20,7 +20,9 @@ class Retention:
 
     Durations are seconds, timedeltas, or text such as "30d" or "12h". `dead` is for tasks
     in the dead letters, which are otherwise kept until someone looks at them; `logs` is for
-    the captured output of attempts; `stats` for the counters per minute, worker and task.
+    the captured output of attempts; `stats` for the counters per minute of each task, of which
+    hours are kept for at least 92 days and days for at least 3 years; `audit` for what operators
+    did.
     """
 
     tasks: Span | None = "30d"
@@ -28,6 +30,7 @@ class Retention:
     stats: Span | None = "7d"
     workflows: Span | None = "30d"
     logs: Span | None = "30d"
+    audit: Span | None = "365d"
     dead: Span | None = None
 
     def __post_init__(self) -> None:

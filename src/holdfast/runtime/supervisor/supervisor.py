@@ -38,6 +38,7 @@ from holdfast.runtime.supervisor.duties.lock_watch import LockWatch
 from holdfast.runtime.supervisor.duties.maintenance import Maintenance
 from holdfast.runtime.supervisor.duties.reporter import Reporter
 from holdfast.runtime.supervisor.duties.request_poller import RequestPoller
+from holdfast.runtime.supervisor.duties.stats_collector import StatsCollector
 from holdfast.runtime.supervisor.duties.time_limits import TimeLimits
 from holdfast.runtime.supervisor.duty import Duty, DutyTable, Loop, NoThread, Start, Stop
 from holdfast.runtime.supervisor.outage import Outage
@@ -215,6 +216,8 @@ class Supervisor:
             (loop(self._reporter), Start.BESIDE, Stop.AT_ONCE),
             # removes what is old
             (loop(Janitor(store, self.options, outage)), Start.BESIDE, Stop.AT_ONCE),
+            # counts what is sent, and adds up what workers counted
+            (loop(StatsCollector(store, outage)), Start.BESIDE, Stop.AT_ONCE),
             # says who holds rows that have to be written
             (loop(LockWatch(store, ledger.held_rows)), Start.BESIDE, Stop.AT_ONCE),
         ]

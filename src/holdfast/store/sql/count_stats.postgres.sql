@@ -1,22 +1,81 @@
 -- Add to a worker's counters of this minute. Differs from SQLite in how rows are bound.
 INSERT INTO holdfast_stats AS stats (
-    minute, worker_id, queue_name, task_name, completed, failed, retried, other, wait_us, run_us
+    minute, worker_id, queue_name, task_name, sent, completed, failed, cancelled, stalled,
+    expired, dropped, retried, snoozed, interrupted, other, wait_us, run_us, wait_00, wait_01,
+    wait_02, wait_03, wait_04, wait_05, wait_06, wait_07, wait_08, wait_09, wait_10, wait_11,
+    wait_12, wait_13, wait_14, wait_15, run_00, run_01, run_02, run_03, run_04, run_05, run_06,
+    run_07, run_08, run_09, run_10, run_11, run_12, run_13, run_14, run_15
 )
 SELECT
-    date_trunc('minute', :now), worker_id, queue_name, task_name, completed, failed, retried,
-    other, wait_us, run_us
+    date_trunc('minute', :now), worker_id, queue_name, task_name, sent, completed, failed,
+    cancelled, stalled, expired, dropped, retried, snoozed, interrupted, other, wait_us, run_us,
+    wait_00, wait_01, wait_02, wait_03, wait_04, wait_05, wait_06, wait_07, wait_08, wait_09,
+    wait_10, wait_11, wait_12, wait_13, wait_14, wait_15, run_00, run_01, run_02, run_03, run_04,
+    run_05, run_06, run_07, run_08, run_09, run_10, run_11, run_12, run_13, run_14, run_15
 FROM
     unnest(
-        :worker_id::text[], :queue_name::text[], :task_name::text[], :completed::bigint[],
-        :failed::bigint[], :retried::bigint[], :other::bigint[], :wait_us::bigint[],
-        :run_us::bigint[]
+        :worker_id::text[], :queue_name::text[], :task_name::text[], :sent::bigint[],
+        :completed::bigint[], :failed::bigint[], :cancelled::bigint[], :stalled::bigint[],
+        :expired::bigint[], :dropped::bigint[], :retried::bigint[], :snoozed::bigint[],
+        :interrupted::bigint[], :other::bigint[], :wait_us::bigint[], :run_us::bigint[],
+        :wait_00::bigint[], :wait_01::bigint[], :wait_02::bigint[], :wait_03::bigint[],
+        :wait_04::bigint[], :wait_05::bigint[], :wait_06::bigint[], :wait_07::bigint[],
+        :wait_08::bigint[], :wait_09::bigint[], :wait_10::bigint[], :wait_11::bigint[],
+        :wait_12::bigint[], :wait_13::bigint[], :wait_14::bigint[], :wait_15::bigint[],
+        :run_00::bigint[], :run_01::bigint[], :run_02::bigint[], :run_03::bigint[],
+        :run_04::bigint[], :run_05::bigint[], :run_06::bigint[], :run_07::bigint[],
+        :run_08::bigint[], :run_09::bigint[], :run_10::bigint[], :run_11::bigint[],
+        :run_12::bigint[], :run_13::bigint[], :run_14::bigint[], :run_15::bigint[]
     ) AS row (
-        worker_id, queue_name, task_name, completed, failed, retried, other, wait_us, run_us
+        worker_id, queue_name, task_name, sent, completed, failed, cancelled, stalled, expired,
+        dropped, retried, snoozed, interrupted, other, wait_us, run_us, wait_00, wait_01, wait_02,
+        wait_03, wait_04, wait_05, wait_06, wait_07, wait_08, wait_09, wait_10, wait_11, wait_12,
+        wait_13, wait_14, wait_15, run_00, run_01, run_02, run_03, run_04, run_05, run_06, run_07,
+        run_08, run_09, run_10, run_11, run_12, run_13, run_14, run_15
     )
 ON CONFLICT (minute, worker_id, queue_name, task_name) DO UPDATE
-SET completed = stats.completed + excluded.completed,
+SET sent = stats.sent + excluded.sent,
+    completed = stats.completed + excluded.completed,
     failed = stats.failed + excluded.failed,
+    cancelled = stats.cancelled + excluded.cancelled,
+    stalled = stats.stalled + excluded.stalled,
+    expired = stats.expired + excluded.expired,
+    dropped = stats.dropped + excluded.dropped,
     retried = stats.retried + excluded.retried,
+    snoozed = stats.snoozed + excluded.snoozed,
+    interrupted = stats.interrupted + excluded.interrupted,
     other = stats.other + excluded.other,
     wait_us = stats.wait_us + excluded.wait_us,
-    run_us = stats.run_us + excluded.run_us;
+    run_us = stats.run_us + excluded.run_us,
+    wait_00 = stats.wait_00 + excluded.wait_00,
+    wait_01 = stats.wait_01 + excluded.wait_01,
+    wait_02 = stats.wait_02 + excluded.wait_02,
+    wait_03 = stats.wait_03 + excluded.wait_03,
+    wait_04 = stats.wait_04 + excluded.wait_04,
+    wait_05 = stats.wait_05 + excluded.wait_05,
+    wait_06 = stats.wait_06 + excluded.wait_06,
+    wait_07 = stats.wait_07 + excluded.wait_07,
+    wait_08 = stats.wait_08 + excluded.wait_08,
+    wait_09 = stats.wait_09 + excluded.wait_09,
+    wait_10 = stats.wait_10 + excluded.wait_10,
+    wait_11 = stats.wait_11 + excluded.wait_11,
+    wait_12 = stats.wait_12 + excluded.wait_12,
+    wait_13 = stats.wait_13 + excluded.wait_13,
+    wait_14 = stats.wait_14 + excluded.wait_14,
+    wait_15 = stats.wait_15 + excluded.wait_15,
+    run_00 = stats.run_00 + excluded.run_00,
+    run_01 = stats.run_01 + excluded.run_01,
+    run_02 = stats.run_02 + excluded.run_02,
+    run_03 = stats.run_03 + excluded.run_03,
+    run_04 = stats.run_04 + excluded.run_04,
+    run_05 = stats.run_05 + excluded.run_05,
+    run_06 = stats.run_06 + excluded.run_06,
+    run_07 = stats.run_07 + excluded.run_07,
+    run_08 = stats.run_08 + excluded.run_08,
+    run_09 = stats.run_09 + excluded.run_09,
+    run_10 = stats.run_10 + excluded.run_10,
+    run_11 = stats.run_11 + excluded.run_11,
+    run_12 = stats.run_12 + excluded.run_12,
+    run_13 = stats.run_13 + excluded.run_13,
+    run_14 = stats.run_14 + excluded.run_14,
+    run_15 = stats.run_15 + excluded.run_15;

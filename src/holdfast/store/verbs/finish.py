@@ -35,13 +35,13 @@ from holdfast.store.op import (
     Statement,
     Steps,
     Table,
-    alone,
     reads,
 )
 from holdfast.store.verbs import evidence, workflows
 from holdfast.store.verbs.claims import lockable
 from holdfast.store.verbs.dependents import ended_steps, resolve
 from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE
+from holdfast.store.verbs.statistics import Tally, add_tallies
 from holdfast.store.verbs.step_counts import EndedStep
 
 _DONE = Hint(Channel.DONE)
@@ -197,37 +197,6 @@ def _hand_over(run: RunChange, added: AddedPlan) -> Steps[Rows]:
     return found
 
 
-class Tally(NamedTuple):
-    """What one worker counted for one task of one queue.
-
-    `wait_us` is the time from when each could have been claimed until it was given to a child,
-    `run_us` the time that its code took.
-    """
-
-    worker_id: str
-    queue_name: str
-    task_name: str
-    completed: int = 0
-    failed: int = 0
-    retried: int = 0
-    other: int = 0
-    wait_us: int = 0
-    run_us: int = 0
-
-
-_TALLY_COLUMNS = {
-    "worker_id": Column.TEXT,
-    "queue_name": Column.TEXT,
-    "task_name": Column.TEXT,
-    "completed": Column.BIGINT,
-    "failed": Column.BIGINT,
-    "retried": Column.BIGINT,
-    "other": Column.BIGINT,
-    "wait_us": Column.BIGINT,
-    "run_us": Column.BIGINT,
-}
-
-
 class Extras(NamedTuple):
     """What is written together with the ends of runs."""
 
@@ -284,13 +253,6 @@ def _finish(
     if extras.tallies:
         yield from add_tallies(extras.tallies)
     return answers
-
-
-@alone
-def add_tallies(tallies: Sequence[Tally]) -> Steps[None]:
-    """Add to this minute's counters. Each worker adds to rows of its own, so that counting never
-    makes two workers wait for each other; readers add them up (`inspect.minutes`)."""
-    yield Statement("count_stats", table=Table(_TALLY_COLUMNS, tallies))
 
 
 @reads

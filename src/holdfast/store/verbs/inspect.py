@@ -263,23 +263,3 @@ def counts(queue: str | None = None, *, cap: int = SCAN) -> Steps[Counts]:
     if numbers.get(TaskStatus.PENDING, 0) >= cap:
         more.add(TaskStatus.PENDING)
     return Counts(cap, numbers, frozenset(more))
-
-
-class Minute(NamedTuple):
-    """One minute of one queue, all workers together."""
-
-    minute: int
-    queue_name: str
-    completed: int
-    failed: int
-    retried: int
-    other: int
-    wait_us: int
-    run_us: int
-
-
-@reads
-def minutes(since: int) -> Steps[list[Minute]]:
-    """The counters since a time, in order: what charts are drawn from."""
-    found = yield Statement("read_stats", {"since": At(since)})
-    return [Minute(*row) for row in found]

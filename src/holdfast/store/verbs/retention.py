@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from holdfast.core.statistics import Level
 from holdfast.store import rows
 from holdfast.store.op import At, Statement, Steps, alone, reads, writes
 from holdfast.store.verbs.claims import writable
@@ -119,9 +120,16 @@ def prune_worker_states(*, before: int, batch: int = 1000) -> Steps[int]:
 
 
 @writes
-def prune_stats(*, before: int, batch: int = 1000) -> Steps[int]:
-    """Remove counters of minutes before `before`; fewer than `batch`: all of them."""
-    found = yield Statement("prune_stats", {"before": At(before), "batch": batch})
+def prune_stats(*, level: Level, before: int, batch: int = 1000) -> Steps[int]:
+    """Remove counters of a level before `before`; fewer than `batch`: all of them."""
+    found = yield Statement("prune_stats", {"level": level, "before": At(before), "batch": batch})
+    return len(found)
+
+
+@writes
+def prune_depths(*, level: Level, before: int, batch: int = 1000) -> Steps[int]:
+    """Remove depths of a level before `before`; fewer than `batch`: all of them."""
+    found = yield Statement("prune_depths", {"level": level, "before": At(before), "batch": batch})
     return len(found)
 
 

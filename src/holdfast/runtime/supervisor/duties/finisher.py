@@ -38,11 +38,12 @@ from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.outcome_queue import Finished
+from holdfast.runtime.supervisor.state.run_counts import RunCounts, counted_as
 from holdfast.runtime.supervisor.task_log import TaskLog, named
 from holdfast.store.op import Channel, Key, Op, apart, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import finish, inspect
-from holdfast.store.verbs.finish import NO_EXTRAS, Completion, Extras, RunChange, Tally
+from holdfast.store.verbs.finish import NO_EXTRAS, Completion, Extras, RunChange
 
 log = logging.getLogger("holdfast.worker")
 
@@ -56,14 +57,14 @@ _TALLY_EVERY = 1.0
 _TALLY_LATER = 10.0
 """When somebody may be holding our counters."""
 _MOST_HALVINGS = 4
-_COUNTED_AS: dict[TaskStatus | None, str] = {
-    None: "completed",
-    TaskStatus.COMPLETED: "completed",
-    TaskStatus.WAITING: "completed",
-    TaskStatus.FAILED: "failed",
-    TaskStatus.SCHEDULED: "retried",
-    TaskStatus.PENDING: "retried",
+_SUMMED_AS: dict[str, str] = {
+    "completed": "completed",
+    "failed": "failed",
+    "retried": "retried",
+    "snoozed": "retried",
+    "interrupted": "retried",
 }
+"""How a worker's own report names what it counts; the rest is `other`."""
 _COMPLETED_ITSELF = Landing(Answer.LANDED, TaskStatus.COMPLETED)
 _task_logger = logging.getLogger("holdfast.task")
 
@@ -94,8 +95,7 @@ class Finisher:
         self._worker_id = worker_id
         self._put_off = put_off
         """Called when a task was put off to a later time, which may be a soon one."""
-        self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        """What `Tally` counts, of each queue and task name."""
+        self._counts = RunCounts()
         self._tally_at = monotonic() + _TALLY_EVERY
         self._unsure = False
 
@@ -259,8 +259,9 @@ class Finisher:
     def _settle(self, batch: Sequence[Finished], answers: dict[Key, Landing]) -> None:
         busy: list[Finished] = []
         ended: list[ClaimedTask] = []
-        runs: defaultdict[tuple[str, str, TaskStatus | None], list[int]] = defaultdict(list)
-        waits: defaultdict[tuple[str, str], int] = defaultdict(int)
+        runs: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
+        waits: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        came_back: set[str] = set()
         ahead_us = self._ledger.ahead_us
         for done in batch:
             task = done.assignment.task
@@ -270,11 +271,14 @@ class Finisher:
                 continue
             ended.append(task)
             if landing.answer is not Answer.LOST:
-                runs[task.queue_name, task.task_name, landing.status].append(done.run_us)
+                kind = counted_as(landing.status, done.outcome)
+                runs[task.queue_name, task.task_name, kind].append(done.run_us)
+                if landing.status is TaskStatus.PENDING:
+                    came_back.add(task.queue_name)
                 given_at = done.assignment.given_at
                 if given_at and ahead_us is not None:
                     wait_us = round(given_at * 1_000_000) + ahead_us - task.enqueued_at
-                    waits[task.queue_name, task.task_name] += max(0, wait_us)
+                    waits[task.queue_name, task.task_name].append(max(0, wait_us))
                 continue
             log.warning(
                 "%s: its lease was lost; what attempt %d came to is discarded",
@@ -282,13 +286,9 @@ class Finisher:
                 done.assignment.attempt,
             )
         totals: Counter[str] = Counter()
-        for (queue, name, status), took in runs.items():
-            counted_as = _COUNTED_AS.get(status, "other")
-            totals[counted_as] += len(took)
-            counts = self._counts[queue, name]
-            counts[counted_as] += len(took)
-            counts["run_us"] += sum(took)
-        came_back = {queue for queue, _, status in runs if status is TaskStatus.PENDING}
+        for (queue, name, kind), took in runs.items():
+            totals[_SUMMED_AS.get(kind, "other")] += len(took)
+            self._counts.ran(queue, name, kind, took)
         freed = self._ledger.gated.freed_by(ended)
         self._ledger.settled(ended, came_back=came_back | freed, totals=totals)
         if freed:
@@ -298,8 +298,8 @@ class Finisher:
             self._set_aside(busy)
         if self._ledger.held_rows.has_any:
             self._ledger.held_rows.free("task", (task.id for task in ended))
-        for of_task, waited_us in waits.items():
-            self._counts[of_task]["wait_us"] += waited_us
+        for (queue, name), waited_us in waits.items():
+            self._counts.waited(queue, name, waited_us)
 
     def _held_up(self, batch: list[Finished], extras: Extras, waits: bool, halvings: int) -> None:
         """Another transaction holds one of the rows: write the others."""
@@ -331,10 +331,7 @@ class Finisher:
         notes = [done.note for done in batch if done.note is not None]
         logs = [done.printed for done in batch if done.printed is not None]
         due = tallies and monotonic() >= self._tally_at
-        counted = [
-            Tally(self._worker_id, queue, name, **counts)
-            for (queue, name), counts in (self._counts.items() if due else ())
-        ]
+        counted = self._counts.tallies(self._worker_id) if due else []
         return Extras(notes, logs, counted) if notes or logs or counted else NO_EXTRAS
 
     def _away(self, batch: Sequence[Finished], error: StoreUnavailable) -> None:

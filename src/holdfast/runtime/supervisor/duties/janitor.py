@@ -11,14 +11,16 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.statistics import Level
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import evidence, leases, limits, retention, timing
+from holdfast.store.verbs import audit_entries, evidence, leases, limits, retention, timing
 
 log = logging.getLogger("holdfast.worker")
 
@@ -30,6 +32,8 @@ _NOTE_EVERY = 30.0
 _STALE = 300.0
 """Seconds without a note after which a walk is taken over."""
 _BATCH = 1000
+_DAY_US = 86_400_000_000
+_LEAST_KEPT_US: dict[Level, int] = {"minute": 0, "hour": 92 * _DAY_US, "day": 3 * 366 * _DAY_US}
 
 
 class Janitor:
@@ -90,7 +94,12 @@ class Janitor:
             return _BETWEEN_PAGES
         self._mend_counters()
         self._forget_logs(before("logs"))
-        self._forget(before("stats"), retention.prune_stats)
+        for level, least_us in _LEAST_KEPT_US.items():
+            kept = before("stats")
+            counted = None if kept is None else min(kept, now - least_us)
+            self._forget(counted, partial(retention.prune_stats, level=level))
+            self._forget(counted, partial(retention.prune_depths, level=level))
+        self._forget(before("audit"), audit_entries.prune_entries)
         snapshots = before("worker_states")
         self._forget(snapshots, retention.prune_worker_states)
         if snapshots is not None:

@@ -19,10 +19,14 @@ from holdfast.store.verbs.submit import COLUMNS
 LOOKING: Final = frozenset(
     {
         "attempts",
+        "audit_entries",
         "counts",
+        "dead_counts",
         "dependencies",
+        "depth_series",
         "endings",
         "find_ids",
+        "in_flight",
         "last_errors",
         "list_newest",
         "list_queues",
@@ -38,9 +42,9 @@ LOOKING: Final = frozenset(
         "read_log",
         "read_output",
         "read_scope",
-        "read_stats",
         "read_steps",
         "read_workflows",
+        "stats_series",
         "statuses",
         "step_values",
         "tasks_by_id",
@@ -67,6 +71,7 @@ SENDING: Final = frozenset(
 )
 OPERATING: Final = frozenset(
     {
+        "add_audit_entry",
         "added_steps",
         "ask_stack_request",
         "cancel",

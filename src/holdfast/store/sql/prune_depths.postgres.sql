@@ -1,0 +1,9 @@
+-- Retention of depths of one level, in batches. Differs from SQLite: rows are found by ctid, and those
+-- that another transaction holds are left for the next time.
+DELETE FROM holdfast_depths
+WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM holdfast_depths
+    WHERE level = :level::text AND at < :before::timestamptz ORDER BY at LIMIT :batch::int
+    FOR UPDATE SKIP LOCKED
+))
+RETURNING at;
