@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast import TaskHandle, TaskStatus
-from holdfast.store.verbs import inspect
+from holdfast.store.verbs import statistics
 from tests.support.deadline import passed, until
 from tests.support.ledger import Line
 from tests.support.site import Site
@@ -123,9 +123,9 @@ def test_a_paused_queue(fresh_site: MakeSite) -> None:
     assert time.monotonic() - resumed < 1.0
     (line,) = site.ledger.lines("begun", "held")
     assert line.at > resumed - 0.5
-    (minute,) = until(lambda: site.run(lambda: inspect.minutes(0)), what="it to be counted")
-    assert minute.completed == 1
-    assert minute.wait_us / 1_000_000 > resumed - sent - 0.2
+    (minute,) = until(lambda: site.run(statistics.totals), what="it to be counted")
+    assert minute.counts["completed"] == 1
+    assert minute.counts["wait_us"] / 1_000_000 > resumed - sent - 0.2
 
 
 def test_a_pause_takes_effect_at_once_under_load(fresh_site: MakeSite) -> None:

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.payload.codec import to_json
@@ -35,7 +35,8 @@ class _Actor:
     filter: str | None = None
 
 
-class Effect(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Effect:
     """What an action came to."""
 
     count: int

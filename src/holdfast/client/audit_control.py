@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from holdfast.client.access import Access
 from holdfast.core.errors import ConfigError
@@ -18,6 +18,8 @@ from holdfast.store.verbs import audit_entries
 from holdfast.store.verbs.audit_entries import AuditEntry
 
 __all__ = ["AuditControl", "AuditFilter", "AuditInfo", "AuditPage"]
+
+Entries: TypeAlias = "list[AuditEntry]"
 
 _MAX_PAGE: Final = 1000
 _LATEST_ID: Final = 2**63 - 1
@@ -79,14 +81,12 @@ class AuditControl:
         return _page(await self._access.arun(_asked(before, limit, where)), limit)
 
 
-def _asked(
-    before: int | None, limit: int, where: AuditFilter
-) -> Callable[[], Op[list[AuditEntry]]]:
+def _asked(before: int | None, limit: int, where: AuditFilter) -> Callable[[], Op[Entries]]:
     unknown = where.keys() - AuditFilter.__annotations__.keys()
     if unknown:
         names = ", ".join(sorted(AuditFilter.__annotations__))
         raise ConfigError(f"actions cannot be listed by {min(unknown)!r}: use {names}")
-    if before is not None and not (isinstance(before, int) and 0 <= before <= _LATEST_ID):
+    if before is not None and not (type(before) is int and 0 <= before <= _LATEST_ID):
         raise ConfigError(f"before={before!r} is not the number of an entry", option="before")
     size = checks.at_least(1, limit, "limit")
     if size > _MAX_PAGE:
@@ -103,7 +103,7 @@ def _asked(
     )
 
 
-def _page(found: Sequence[AuditEntry], limit: int) -> AuditPage:
+def _page(found: Entries, limit: int) -> AuditPage:
     return AuditPage(
         [
             AuditInfo(

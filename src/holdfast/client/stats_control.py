@@ -271,7 +271,7 @@ def _step_for(last_us: int) -> int:
     return next((step for step in _STEPS_US if last_us <= step * _POINTS), _STEPS_US[-1])
 
 
-def _points(found: Sequence[statistics.CountedStep]) -> list[StatsPoint]:
+def _points(found: list[statistics.CountedStep]) -> list[StatsPoint]:
     return [
         StatsPoint(from_us(each.at), each.queue_name, each.task_name, _counted(each.counts))
         for each in found
@@ -301,11 +301,20 @@ def _counted(counts: Mapping[str, int]) -> CountedTasks:
 def _percentiles(buckets: Sequence[int], sum_us: int) -> Percentiles:
     number = sum(buckets)
     return Percentiles(
-        *(percentile(buckets, share) for share in (0.5, 0.95, 0.99)),
+        percentile(buckets, 0.5),
+        percentile(buckets, 0.95),
+        percentile(buckets, 0.99),
         sum_us / number / 1_000_000 if number else None,
     )
 
 
 def _depth(found: statistics.Depth) -> QueueDepth:
-    name, *numbers, oldest_us = found
-    return QueueDepth(name, *numbers, oldest_us / 1_000_000)
+    return QueueDepth(
+        found.queue_name,
+        found.pending,
+        found.scheduled,
+        found.claimed,
+        found.running,
+        found.dead,
+        found.oldest_us / 1_000_000,
+    )

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.records import WorkerRecord, WorkerState
-from holdfast.store.op import At
-from holdfast.store.verbs import finish, inspect, workers
-from holdfast.store.verbs.finish import Tally
-from holdfast.store.verbs.inspect import Minute
+from holdfast.store.verbs import workers
 from tests.support.stores import MORNING, SECOND, Lab
 
 MINUTE = 60 * SECOND
@@ -112,45 +109,3 @@ def test_the_time_series_of_one_worker_the_newest_first(lab: Lab) -> None:
     found = lab.run(workers.states("w-1", since=MORNING + SECOND, limit=2))
     assert [state.snapshot_at for state in found] == [MORNING + 3 * SECOND, MORNING + 2 * SECOND]
     assert len(lab.run(workers.states("w-1"))) == 4
-
-
-# Statistics.
-
-
-def test_counters_add_up_over_workers_and_tasks_per_minute_and_queue(lab: Lab) -> None:
-    start = lab.clock.move_to(MORNING // MINUTE * MINUTE + MINUTE)
-    lab.clock.advance(59.999_999)
-    lab.run(
-        finish.add_tallies(
-            [
-                Tally("w-1", "q", "t", completed=3, wait_us=10, run_us=100),
-                Tally("w-1", "q", "u", failed=1, retried=2, other=4),
-                Tally("w-1", "r", "t", completed=1),
-            ]
-        )
-    )
-    lab.run(finish.add_tallies([Tally("w-1", "q", "t", completed=2, run_us=5)]))
-    lab.run(finish.add_tallies([Tally("w-2", "q", "t", completed=10**12)]))
-    lab.clock.advance(0.000_001)
-    lab.run(finish.add_tallies([Tally("w-1", "q", "t", completed=1)]))
-    assert lab.run(inspect.minutes(0)) == [
-        Minute(start, "q", 5 + 10**12, 1, 2, 4, 10, 105),
-        Minute(start, "r", 1, 0, 0, 0, 0, 0),
-        Minute(start + MINUTE, "q", 1, 0, 0, 0, 0, 0),
-    ]
-    assert [row.minute for row in lab.run(inspect.minutes(start + 1))] == [start + MINUTE]
-
-
-def test_each_worker_counts_in_rows_of_its_own(lab: Lab) -> None:
-    for name in ("w-1", "w-2"):
-        for _ in range(3):
-            lab.run(finish.add_tallies([Tally(name, "q", "t", completed=1)]))
-    assert lab.sql("SELECT worker_id, completed FROM holdfast_stats ORDER BY worker_id") == [
-        ("w-1", 3),
-        ("w-2", 3),
-    ]
-
-
-def test_nothing_to_count_is_no_work(lab: Lab) -> None:
-    lab.run(finish.add_tallies([]))
-    assert lab.run(inspect.minutes(At(0))) == []

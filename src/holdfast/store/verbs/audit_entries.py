@@ -6,12 +6,13 @@ leases, `verbs/leases.py`, is something else.)
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
 
 from holdfast.store.op import At, Statement, Steps, reads, writes
 
 
-class AuditEntry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
     """One action of an operator."""
 
     id: int
@@ -25,7 +26,8 @@ class AuditEntry(NamedTuple):
     detail: str | None
 
 
-class NewEntry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NewEntry:
     """An action that is being done."""
 
     actor: str
@@ -39,7 +41,7 @@ class NewEntry(NamedTuple):
 
 def add_entry(entry: NewEntry) -> Steps[None]:
     """Write down what is done in the same transaction."""
-    yield Statement("add_audit_entry", entry._asdict())
+    yield Statement("add_audit_entry", asdict(entry))
 
 
 @reads

@@ -216,7 +216,7 @@ def series(
     by_queue: bool = False,
     by_task: bool = False,
 ) -> Steps[list[CountedStep]]:
-    """The counters of all workers from `start` to `until`, in steps; one without counts is absent."""
+    """The counters of all workers in a range, in steps; one without counts is absent."""
     found = yield Statement(
         "stats_series",
         {

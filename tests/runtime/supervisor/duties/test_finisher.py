@@ -10,9 +10,10 @@ from typing import Any, cast
 import pytest
 
 from holdfast.core.outcome import Returned
+from holdfast.core.statistics import RUN
 from holdfast.runtime.supervisor.duties.finisher import Finisher
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.store.verbs import inspect
+from holdfast.store.verbs import statistics
 from tests.support.deadline import until
 from tests.support.hands import Hands
 from tests.support.stores import SECOND, Lab, on_each_engine
@@ -44,7 +45,9 @@ def test_how_long_tasks_waited_is_counted(lab: Lab, hands: Hands) -> None:
         hands.ledger.learn_time(lab.clock.now)
         hands.ended(task, Returned("1"), given_at=monotonic())
         finisher.tick()
-    until(lambda: finisher.tick() == 0.0 and lab.run(inspect.minutes(0)), within=5)
-    (minute,) = lab.run(inspect.minutes(0))
-    assert minute.completed == 2
-    assert minute.wait_us == pytest.approx(12 * SECOND, abs=0.1 * SECOND)
+    until(lambda: finisher.tick() == 0.0 and lab.run(statistics.totals()), within=5)
+    (ever,) = lab.run(statistics.totals())
+    assert ever.counts["completed"] == 2
+    assert ever.counts["wait_11"] == 2, "between 5 and 15 s"
+    assert sum(ever.counts[name] for name in RUN) == 2
+    assert ever.counts["wait_us"] == pytest.approx(12 * SECOND, abs=0.1 * SECOND)

@@ -14,7 +14,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.janitor import Janitor
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.store.verbs import claims, finish, inspect, leases, limits
+from holdfast.store.verbs import claims, finish, inspect, leases, limits, statistics
 from holdfast.store.verbs.finish import Completion
 from tests.store.plans import filled
 from tests.support.stores import Kind, Lab, Labs, on_each_engine
@@ -75,15 +75,20 @@ def test_a_walk_whose_worker_is_gone_is_taken_over_where_it_was(
 
 @on_each_engine
 def test_counters_are_forgotten(lab: Lab) -> None:
-    tally = finish.Tally("w", "q", "t", completed=1)
-    lab.run(finish.add_tallies([tally]))
+    tally = statistics.Tally.of("w", "q", "t", completed=1)
+    lab.run(statistics.add_tallies([tally]))
     lab.clock.advance(8 * DAY)
-    lab.run(finish.add_tallies([tally]))
+    lab.run(statistics.add_tallies([tally]))
+    lab.run(statistics.fold(lab.clock.advance(60)))
     walk(janitor_of(lab))
-    assert [minute.completed for minute in lab.run(inspect.minutes(0))] == [1]
+    levels = "SELECT level, count(*) FROM holdfast_stats_series GROUP BY level ORDER BY level"
+    kept = [("day", 2), ("ever", 1), ("hour", 2), ("minute", 1)]
+    assert lab.sql(levels) == kept
     lab.clock.advance(20 * DAY)
     walk(janitor_of(lab, stats=None))
-    assert len(lab.run(inspect.minutes(0))) == 1
+    assert lab.sql(levels) == kept
+    (ever,) = lab.run(statistics.totals())
+    assert ever.counts["completed"] == 2, "what was ever counted is never forgotten"
 
 
 @pytest.fixture

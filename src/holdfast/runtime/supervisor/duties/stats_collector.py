@@ -63,7 +63,8 @@ class StatsCollector:
     def _collect(self) -> bool:
         """Whether there is more to count."""
         if self._store.run(statistics.take_depth_turn(every_us=_us(_DEPTHS_EVERY - 1))):
-            self._store.run(statistics.add_depths(self._store.run(statistics.depths())))
+            found = self._store.run(statistics.depths())
+            self._store.run(statistics.add_depths(found))
         turn = self._store.run(statistics.take_turn(every_us=_us(_EVERY - 1)))
         if turn is None:
             return False
