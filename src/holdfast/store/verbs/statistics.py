@@ -75,7 +75,7 @@ def add_tallies(tallies: Sequence[Tally]) -> Steps[None]:
     yield Statement("count_stats", table=Table(_TALLY_COLUMNS, found))
 
 
-class Turn(NamedTuple):
+class CountingTurn(NamedTuple):
     """The turn to count sends for all workers."""
 
     now: int
@@ -84,13 +84,13 @@ class Turn(NamedTuple):
 
 
 @alone
-def take_turn(*, every_us: int) -> Steps[Turn | None]:
+def take_turn(*, every_us: int) -> Steps[CountingTurn | None]:
     """Take the turn to count sends and to fold, if it is due."""
     found = yield Statement("take_turn", {"name": _SENDS, "every_us": every_us})
     if not found:
         return None
     value, now = found[0]
-    return Turn(now, _position(value))
+    return CountingTurn(now, _position(value))
 
 
 class Sent(NamedTuple):
