@@ -1,6 +1,6 @@
 """`python -m bench`: every figure, with its bound beside it.
 
-    python -m bench                 all of them, in about five minutes
+    python -m bench                 all of them, in about fifteen minutes
     python -m bench --quick         small sizes: only to see that everything runs
     python -m bench send claim      those whose name contains one of the words
 
@@ -13,10 +13,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable
 
-from bench import claiming, importing, lifecycle, load, sending, sharing, steady
+from bench import claiming, importing, lifecycle, limiting, load, sending, sharing, steady
 from bench.figure import FULL, HEADING, QUICK, Figure, Sizes, line
 from bench.place import Places, open_places
-from bench.worker import drain, idle
+from bench.worker import drain, idle, tasks
 
 BENCHMARKS: dict[str, Callable[[Places, Sizes], Iterable[Figure]]] = {
     "send": sending.alone,
@@ -26,6 +26,9 @@ BENCHMARKS: dict[str, Callable[[Places, Sizes], Iterable[Figure]]] = {
     "claim-size": claiming.sizes_of_table,
     "claim-unknown": claiming.unknown_names,
     "claim-snapshot": claiming.open_snapshot,
+    "limits-throughput": limiting.throughput,
+    "limits-full-keys": limiting.full_keys,
+    "limits-tenants": limiting.tenants,
     "share-send": sharing.send_beside,
     "share-drain": sharing.fair_shares,
     "heap-only": steady.heap_only,
@@ -37,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[Places, Sizes], Iterable[Figure]]] = {
     "worker-latency": idle.latency,
     "worker-upkeep": idle.upkeep,
     "worker-start": idle.start,
+    "tasks": tasks.tasks,
 }
 
 

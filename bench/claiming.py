@@ -74,7 +74,7 @@ def sizes_of_table(places: Places, sizes: Sizes) -> Iterator[Figure]:
                 fill.pending(small, sizes.small)
                 fill.settle(large)
                 fill.settle(small)
-                count = _affordable(sizes, 100)
+                count = affordable(sizes, 100)
                 found = compare(
                     sizes.rounds,
                     partial(Claimer(large, 100).claims, count),
@@ -103,7 +103,7 @@ def unknown_names(places: Places, sizes: Sizes) -> Iterator[Figure]:
             began = monotonic()
             claimer.claim()
             passed = monotonic() - began
-            count = _affordable(sizes, 10)
+            count = affordable(sizes, 10)
             found = compare(
                 sizes.rounds,
                 partial(claimer.claims, count),
@@ -129,7 +129,7 @@ def open_snapshot(places: Places, sizes: Sizes) -> Iterator[Figure]:
         other.execute("SELECT count(*) FROM holdfast_leases")
         claimer = Claimer(held, 10)
         _finish(held, claimer.cursor, sizes.finished)
-        count = _affordable(sizes, 10)
+        count = affordable(sizes, 10)
         found = compare(
             sizes.rounds,
             partial(claimer.claims, count),
@@ -156,6 +156,6 @@ def _finish(place: Place, cursor: Cursor, count: int) -> None:
         count -= finish(place, claimed)
 
 
-def _affordable(sizes: Sizes, wanted: int) -> int:
+def affordable(sizes: Sizes, wanted: int) -> int:
     """How many claims a round may make of the small table."""
     return max(1, min(sizes.claims, sizes.small // wanted // (sizes.rounds + 2)))

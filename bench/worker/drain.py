@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count as counter
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 
 from bench.figure import Figure, Sizes, absent, at_least
 from bench.peers.environment import NotInstalled, install
@@ -100,23 +101,27 @@ class Field:
         name = peer.program.rpartition("_")[2]
         self._programs[peer.name] = install(name, peer.requirements)
 
-    def ours(self, engine: Engine, count: int) -> float:
+    def ours(
+        self, engine: Engine, count: int, extra: Mapping[str, str] = MappingProxyType({})
+    ) -> float:
         """Fill a queue of ours and drain it; tasks a second."""
         with self._places.of(engine) as place:
             fill(place, count)
             marks = self.marks()
             with MeasuredWorker(
-                OURS, marks=marks, environment={"HOLDFAST_URL": place.url}
+                OURS, marks=marks, environment={"HOLDFAST_URL": place.url, **extra}
             ) as worker:
                 worker.wait_for(count, _PATIENCE_S)
         return _rate(marks, count)
 
-    def theirs(self, peer: Peer, count: int) -> float:
+    def theirs(
+        self, peer: Peer, count: int, extra: Mapping[str, str] = MappingProxyType({})
+    ) -> float:
         """Fill a peer's queue and drain it; tasks a second."""
         programs = self._programs[peer.name]
         marks = self.marks()
         with self._home(peer, marks) as url:
-            environment = {"BENCH_URL": url}
+            environment = {"BENCH_URL": url, **extra}
             subprocess.run(
                 [programs / "python", "-m", peer.program, str(count)],
                 env={**os.environ, "PYTHONPATH": str(ROOT), **environment},

@@ -18,7 +18,7 @@ def places() -> Iterator[Places]:
         yield places
 
 
-LONG = {"worker-latency", "worker-upkeep", "worker-start"}
+LONG = {"worker-latency", "worker-upkeep", "worker-start", "tasks"}
 """Those that wait, however small the sizes are."""
 
 
