@@ -138,10 +138,7 @@ class KeyClaimer:
 
 def set_keys(place: Place, expression: str) -> None:
     """Give a key to every task that has none."""
-    sql = (
-        f"UPDATE holdfast_tasks SET concurrency_key = {expression}"
-        " WHERE concurrency_key IS NULL"
-    )
+    sql = f"UPDATE holdfast_tasks SET concurrency_key = {expression} WHERE concurrency_key IS NULL"
     if place.engine == "postgresql":
         with connect_postgres(place) as connection:
             connection.execute(sql.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from time import perf_counter
 
 import pytest
@@ -25,15 +26,18 @@ def crowd(lab: Lab, key: str, number: int) -> None:
         lab.send_many(number % _AT_ONCE, concurrency_key=key)
 
 
-def quickest(lab: Lab, book: LimitBook, after: str) -> float:
-    """Seconds of the quickest of several claims of ten, each of which finds all it wants."""
-    took = []
+def usual(lab: Lab, book: LimitBook) -> float:
+    """Seconds of a claim of ten, in the middle of several; the turns of keys go on from one to the
+    next, as a worker does it. The first one, which looks from the very first key on, is among them.
+    """
+    took, after = [], ""
     for _ in range(_CLAIMS):
         began = perf_counter()
         found = claim_keys(lab, book, 10, after)
         took.append(perf_counter() - began)
+        after = found.last_key
         assert count(found) == 10
-    return min(took)
+    return median(took)
 
 
 @pytest.mark.slow
@@ -42,13 +46,12 @@ def test_full_keys_in_front_do_not_hold_up_a_claim_of_others(lab: Lab) -> None:
     book = choose(lab, HERE, Limit(per_key=Limit(concurrency=1)))
     for number in range(2 * _CLAIMS * 10):
         lab.send_many(1, concurrency_key=f"other-{number:04}")
-    normal = quickest(lab, book, "")
+    normal = usual(lab, book)
     for number in range(FULL_KEYS):
         crowd(lab, f"full-{number:02}", FULL // FULL_KEYS)
     full = claim_keys(lab, book, FULL_KEYS)
     assert set(keys(lab, full)) == {f"full-{number:02}" for number in range(FULL_KEYS)}
-    # From the very first key on, as a worker looks that has just begun.
-    assert quickest(lab, book, "") <= 5 * max(normal, 0.002)
+    assert usual(lab, book) <= 5 * max(normal, 0.001)
 
 
 @pytest.mark.slow
