@@ -8,7 +8,7 @@ from holdfast.core.outcome import Crashed, HandedOver
 from holdfast.core.status import TaskStatus
 from holdfast.core.workflows.plan import AddedPlan, SubWorkflow
 from holdfast.core.workflows.records import WorkflowStatus
-from holdfast.store.verbs import cancel, dependents, operate, timing, workflows
+from holdfast.store.verbs import cancel, dependents, operate, retention, timing, workflows
 from tests.support.stores import SECOND, Lab, on_each_engine
 from tests.support.workflows import (
     begin,
@@ -281,3 +281,35 @@ def test_resubmit_of_the_whole_runs_what_ended_badly_and_what_was_skipped(lab: L
     complete(lab, c)
     assert status(lab, plan) is W.COMPLETED
     assert lab.run(workflows.resubmit(plan.id)) == []
+
+
+# Retention.
+
+
+@on_each_engine
+def test_a_workflow_is_forgotten_as_a_whole(lab: Lab) -> None:
+    plan = plan_of(step(), step(0))
+    adder, below = begin(lab, plan)
+    (inner,) = hand_over(lab, adder, step(), workflow=SubWorkflow(name="part"))
+    complete(lab, inner)
+    late = lab.clock.now + 3600 * SECOND
+    assert lab.run(retention.prune_workflow(before=late, dead_before=None)) == 0
+    complete(lab, below)
+    assert lab.run(retention.prune(before=late)).removed == 0
+    assert lab.run(retention.prune_workflow(before=lab.clock.now, dead_before=None)) == 0
+    assert lab.run(retention.prune_workflow(before=late, dead_before=None)) == 3
+    assert lab.run(retention.prune_workflow(before=late, dead_before=None)) == 2
+    assert lab.run(retention.prune_workflow(before=late, dead_before=None)) == 0
+    for table in ("tasks", "workflows", "scopes", "step_counts", "task_dependencies"):
+        assert lab.sql(f"SELECT count(*) FROM holdfast_{table}") == [(0,)], table
+
+
+@on_each_engine
+def test_a_dead_step_keeps_its_workflow(lab: Lab) -> None:
+    plan = plan_of(step())
+    (only,) = begin(lab, plan)
+    fail(lab, only)
+    late = lab.clock.now + 3600 * SECOND
+    assert lab.run(retention.prune(before=late, dead_before=late)).removed == 0
+    assert lab.run(retention.prune_workflow(before=late, dead_before=None)) == 0
+    assert lab.run(retention.prune_workflow(before=late, dead_before=late)) == 2

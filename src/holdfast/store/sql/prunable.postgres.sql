@@ -6,7 +6,9 @@ SELECT
     task.id,
     coalesce(
         CASE
-            WHEN task.dead THEN task.finished_at < :dead_before::timestamptz
+            WHEN task.dead AND task.scope_id IS NULL THEN task.finished_at < :dead_before::timestamptz
+            -- Steps go with their workflow.
+            WHEN task.scope_id IS NOT NULL THEN false
             ELSE task.finished_at < :before::timestamptz
         END
         -- Not EXISTS: that may become a read of all workflows for every page.

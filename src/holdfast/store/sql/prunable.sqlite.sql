@@ -5,7 +5,9 @@ SELECT
     task.id,
     ifnull(
         CASE
-            WHEN task.dead THEN task.finished_at < :dead_before
+            WHEN task.dead AND task.scope_id IS NULL THEN task.finished_at < :dead_before
+            -- Steps go with their workflow.
+            WHEN task.scope_id IS NOT NULL THEN false
             ELSE task.finished_at < :before
         END
         AND NOT EXISTS (

@@ -113,6 +113,28 @@ def note_walk(after: bytes | None) -> Steps[None]:
 
 
 @writes
+def prune_workflow(*, before: int, dead_before: int | None, batch: int = 500) -> Steps[int]:
+    """Remove steps of a workflow that ended before `before`, and at last the workflow; how much.
+
+    None at all: there are no more. One with a dead letter among its steps is kept for as long as
+    that.
+    """
+    found = yield Statement(
+        "prunable_workflow",
+        {"before": At(before), "dead_before": None if dead_before is None else At(dead_before)},
+    )
+    if not found:
+        return 0
+    id = rows.uuid(found[0][0])
+    steps = yield Statement("removable_steps", {"id": id, "batch": batch})
+    removed = yield from remove(steps)
+    if len(steps) < batch:
+        gone = yield Statement("delete_workflow", {"id": id})
+        return len(removed) + len(gone)
+    return len(removed)
+
+
+@writes
 def prune_worker_states(*, before: int, batch: int = 1000) -> Steps[int]:
     """Remove snapshots older than `before`; fewer than `batch`: all of them."""
     found = yield Statement("prune_worker_states", {"before": At(before), "batch": batch})

@@ -93,6 +93,7 @@ class Janitor:
                 self._note_at = monotonic() + _NOTE_EVERY
             return _BETWEEN_PAGES
         self._mend_counters()
+        self._forget_workflows(before("workflows"), before("dead"))
         self._forget_logs(before("logs"))
         for level, least_us in _LEAST_KEPT_US.items():
             kept = before("stats")
@@ -154,6 +155,12 @@ class Janitor:
     def _forget(self, before: int | None, prune: Callable[..., Op[int]]) -> None:
         while before is not None:
             if self._store.run(prune(before=before, batch=_BATCH)) < _BATCH:
+                return
+
+    def _forget_workflows(self, before: int | None, dead_before: int | None) -> None:
+        while before is not None:
+            prune = retention.prune_workflow(before=before, dead_before=dead_before)
+            if not self._store.run(at_once(prune)):
                 return
 
     def _forget_logs(self, before: int | None) -> None:

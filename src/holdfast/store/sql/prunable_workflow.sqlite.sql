@@ -1,0 +1,16 @@
+-- The workflow that ended first before this time, is no part of another one, and has no dead letter
+-- among its steps. Differs from PostgreSQL in types.
+SELECT whole.workflow_id
+FROM holdfast_workflows AS whole
+WHERE whole.finished_at < :before
+    AND NOT EXISTS (
+        SELECT 1 FROM holdfast_workflows AS parent WHERE parent.workflow_id = whole.parent_id
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM holdfast_tasks AS task
+        WHERE task.workflow_id = whole.workflow_id
+            AND task.dead
+            AND (task.finished_at < :dead_before) IS NOT TRUE
+    )
+ORDER BY whole.finished_at
+LIMIT 1;
