@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.outcome import Crashed, HandedOver
+from holdfast.core.outcome import CancelAcknowledged, Crashed, HandedOver
 from holdfast.core.status import TaskStatus
 from holdfast.core.workflows.plan import AddedPlan, SubWorkflow
 from holdfast.core.workflows.records import WorkflowStatus
@@ -281,6 +281,30 @@ def test_resubmit_of_the_whole_runs_what_ended_badly_and_what_was_skipped(lab: L
     complete(lab, c)
     assert status(lab, plan) is W.COMPLETED
     assert lab.run(workflows.resubmit(plan.id)) == []
+
+
+@on_each_engine
+def test_a_completed_workflow_stays_completed(lab: Lab) -> None:
+    plan = plan_of(step(required=False))
+    (only,) = begin(lab, plan)
+    fail(lab, only)
+    assert status(lab, plan) is W.COMPLETED
+    assert lab.run(operate.resubmit([only])) == {only: False}
+    assert (lab.status(only), status(lab, plan)) == (S.FAILED, W.COMPLETED)
+
+
+@on_each_engine
+def test_nothing_is_resubmitted_while_the_whole_winds_down(lab: Lab) -> None:
+    plan = plan_of(step(), step())
+    first, _ = begin(lab, plan)
+    case = lab.run_again(first)
+    lab.run(workflows.cancel(plan.id))
+    lab.run(workflows.stop_some(plan.id))
+    assert lab.run(workflows.resubmit(plan.id)) == []
+    lab.end(case, CancelAcknowledged())
+    assert status(lab, plan) is W.CANCELLED
+    assert len(lab.run(workflows.resubmit(plan.id))) == 2
+    assert (status(lab, plan), whole(lab, plan).stopping) == (W.RUNNING, None)
 
 
 # Retention.

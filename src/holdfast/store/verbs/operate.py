@@ -54,7 +54,8 @@ def resubmit(
     Attempts, log and checkpoints are kept (`fresh` drops the checkpoints). Steps that had
     been skipped because of a resubmitted one are resubmitted with it, if they can run then. A
     unique key that another live task holds is a `UniqueConflict`, and a step whose parents have
-    ended so that it could never run is an `UpstreamEnded`; nothing is written then.
+    ended so that it could never run is an `UpstreamEnded`; nothing is written then. A step of a
+    workflow that has completed, or is still winding down, is left as it is.
     """
     done: set[bytes] = set()
     stuck: set[bytes] = set()
@@ -67,6 +68,8 @@ def resubmit(
         eligible = [
             row for row in locked if _id(row) in batch and TaskStatus(row.status) in _RESUBMITTABLE
         ]
+        closed = yield from _closed(eligible)
+        eligible = [row for row in eligible if row.workflow_id not in closed]
         stuck = yield from revisit(
             (_id(row) for row in eligible if row.deps_needed > 0),
             [EndedStep(_id(row), TaskStatus(row.status)) for row in locked],
@@ -107,6 +110,16 @@ def resubmit(
     if refused:
         yield from refuse(refused)
     return {id: id in done for id in ids}
+
+
+def _closed(eligible: Sequence[LockedTask]) -> Steps[set[object]]:
+    """The workflows of these, as they stand there, that let none of their steps run again."""
+    wholes = {row.workflow_id for row in eligible if rows.is_uuid(row.workflow_id)}
+    if not wholes:
+        return set()
+    found = yield Statement("closed_workflows", {"ids": Uuids(map(rows.uuid, wholes))})
+    closed = set(rows.uuids(found))
+    return {whole for whole in wholes if rows.uuid(whole) in closed}
 
 
 def _id(row: Row) -> bytes:

@@ -80,6 +80,7 @@ OPERATING: Final = frozenset(
         "delete_checkpoints",
         "family",
         "bad_steps",
+        "closed_workflows",
         "live_parts",
         "pause_queue",
         "pause_workflow",
