@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "queues": "See what waits; pause, resume and limit queues.",
     "workers": "See which workers there are.",
     "dead-letters": "Tasks that failed for good: list, resubmit, delete.",
+    "stats": "Rates, waits and run times of the last minutes.",
     "db": "See whether the database can be used; upgrade its tables.",
     "demo": "Watch a worker run tasks that end in every possible way.",
 }
