@@ -24,7 +24,10 @@ PACKAGES = (
     "cli",
     "cli/bulk_action",
     "cli/commands",
-    *(f"cli/commands/{n}" for n in ("dead_letters", "queues", "tasks", "worker", "workers")),
+    *(
+        f"cli/commands/{n}"
+        for n in ("dead_letters", "queues", "stats", "tasks", "worker", "workers")
+    ),
     "cli/place",
     "cli/render",
     "cli/selection",
