@@ -185,7 +185,8 @@ def test_joins_of_ends(wf: Workflow) -> None:
     parts = wf.map(double, [1, 2])
     wf.options(after=any_of(step.failed for step in parts)).step(clean)
     wf.options(after=[at_least(2, [step.ended for step in parts])]).step(clean)
-    wf.options(after=any_of(*parts)).step(clean)
+    first: Any = any_of(*parts)  # for a type checker the value of one of them
+    wf.options(after=first).step(clean)
     wf.options(after=parts.failed).step(clean)
     plan = wf.plan()
     assert [(step.needed, edges(step)) for step in plan[2:]] == [
@@ -260,7 +261,11 @@ def test_what_is_unique_is_not_so_as_a_step(wf: Workflow) -> None:
 
     wf.step(only)
     assert wf.plan()[0].task.unique_slot is None
-    for options in ({"unique": Unique("k")}, {"id": "0197f3c2-5b1e-7d44-9a01-3c5e6f708192"}):
+    wrong: list[dict[str, Any]] = [
+        {"unique": Unique("k")},
+        {"id": "0197f3c2-5b1e-7d44-9a01-3c5e6f708192"},
+    ]
+    for options in wrong:
         with pytest.raises(ConfigError, match="is not for a step"):
             wf.step(only.options(**options))
 

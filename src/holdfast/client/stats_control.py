@@ -248,8 +248,9 @@ def _range(options: SeriesOptions, now: int, *, bounded: bool = True) -> _Range:
     if unknown:
         names = ", ".join(sorted(SeriesOptions.__annotations__))
         raise ConfigError(f"a series has no option {min(unknown)!r}: use {names}")
-    if options.get("by") not in (None, "queue", "task"):
-        raise ConfigError(f'by={options["by"]!r} is not usable: give "queue" or "task"')
+    by = options.get("by")
+    if by not in (None, "queue", "task"):
+        raise ConfigError(f'by={by!r} is not usable: give "queue" or "task"')
     end = optional_us(options.get("until"), option="until")
     end = now + 1 if end is None else min(end, now + 1)
     last = span_us(options.get("last", 3600), option="last")

@@ -144,6 +144,7 @@ class StepBuilder(StepMaker):
         """The workflow's name."""
         self.max_steps = checks.at_least(1, max_steps, "max_steps")
         self._drafts: list[_Draft] = []
+        self._returned: set[int] = set()
         self._steps: list[Step[Any]] = []
         self._names: set[str] = set()
         self._uses: dict[str, int] = {}
@@ -215,11 +216,6 @@ class StepBuilder(StepMaker):
                 self._check_returned(self._drafts[parent], reference.text)
                 self._returned.add(parent)
         return None if cleaned is None and not fills else template(cleaned, fills, limit)
-
-    @property
-    def _returned(self) -> set[int]:
-        found: set[int] = self.__dict__.setdefault("_of_returns", set())
-        return found
 
     def _check_returned(self, draft: _Draft, text: str) -> None:
         if draft.optional:

@@ -195,7 +195,7 @@ class Steps(NotAValue, Generic[R_co]):
     def _end(
         self, on: On, word: str, *, needed: int | None = None, cleanup: bool = False
     ) -> StepEnd:
-        ends = tuple((index, on) for index in self.indexes())
+        ends: tuple[tuple[int, On], ...] = tuple((index, on) for index in self.indexes())
         return StepEnd(self._owner, ends, f"{self.name}.{word}", needed, cleanup=cleanup)
 
     def __repr__(self) -> str:
