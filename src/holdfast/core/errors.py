@@ -293,6 +293,8 @@ class TaskNotCompleted(HoldfastError):
     """
 
     _ended = "ended without a value"
+    step: str | None = None
+    """Of a workflow: the step that ended so."""
 
     def __init__(
         self, task_id: UUID | bytes, error: TaskError | None = None, *, name: str | None = None

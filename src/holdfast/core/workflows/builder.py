@@ -177,6 +177,10 @@ class StepBuilder(StepMaker):
         text = self.returns(returns, kind, limit=limit)
         return AddedPlan(steps=self.plan(), returns=text, workflow=workflow)
 
+    def as_part(self, limit: int) -> AddedPlan:
+        """The plan of a whole workflow that a step hands over to; who sends knows how."""
+        raise NotImplementedError
+
     def plan(self) -> tuple[StepPlan, ...]:
         """The steps as they are sent."""
         required = self._required()

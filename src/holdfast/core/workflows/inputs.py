@@ -40,6 +40,7 @@ __all__ = [
     "part_of",
     "read_inputs",
     "template",
+    "template_fills",
 ]
 
 Where: TypeAlias = tuple[Key, ...]
@@ -115,6 +116,11 @@ def template(cleaned: Any, fills: Iterable[Fill], limit: int) -> str:
     """The text of `returns`."""
     value = encode_value(cleaned, limit)
     return to_json([Raw(value.encode()), _encoded(fills)])
+
+
+def template_fills(text: str) -> list[StoredFill]:
+    """Which values `returns` takes."""
+    return _read(decode(split_array(text)[1]))
 
 
 def fill_template(text: str, value_of: ValueOf) -> str:

@@ -137,6 +137,7 @@ class Steps(NotAValue, Generic[R_co]):
     @property
     def outcome(self) -> list[TaskResult[R_co, TaskError]]:
         """Of each its value or its error. Who takes them runs however they ended."""
+        self.known(f"{self.name}.outcome")
         found = self._placeholder("outcome", _outcome_kind(self._kind))
         return cast("list[TaskResult[R_co, TaskError]]", found)
 

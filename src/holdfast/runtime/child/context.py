@@ -27,6 +27,7 @@ from holdfast.runtime.wire.messages import Job, Note
 if TYPE_CHECKING:
     from holdfast.core.options.definition import TaskDefinition
     from holdfast.core.records import Landing
+    from holdfast.core.workflows.builder import StepBuilder
     from holdfast.runtime.child.checkpoint import Checkpoints
     from holdfast.runtime.child.stdio import TaskOutput
     from holdfast.store.callers.home import Home
@@ -96,6 +97,7 @@ class TaskContext:
         "_host",
         "_job",
         "_stopping",
+        "added_steps",
         "completed",
         "output",
     )
@@ -107,6 +109,8 @@ class TaskContext:
         self._begun_ns = begun_ns
         self._stopping = False
         self._checkpoints: Checkpoints | None = None
+        self.added_steps: StepBuilder | None = None
+        """The steps that the code adds to its workflow, once it has asked for that."""
         self.completed = False
         """Whether `complete_in` has been called."""
         self.output: TaskOutput | None = None
@@ -159,6 +163,29 @@ class TaskContext:
             return None
         since = (time.monotonic_ns() - self._begun_ns) / 1e9
         return datetime.fromtimestamp(time.time() - since + timeout, UTC)
+
+    @property
+    def workflow(self) -> StepBuilder:
+        """Adds steps to the workflow that this task is a step of.
+
+        They are stored with its completion, or not at all. Return what they will give:
+        `return wf.map(transform, pieces).result`. The task ends when they have.
+        """
+        if self.added_steps is None:
+            if self._job.workflow_id is None:
+                raise ConfigError(
+                    f"task {self.name!r} is not a step of a workflow, so it cannot add steps: "
+                    "send it as one, with wf.step(…)"
+                )
+            from holdfast.core.workflows.builder import StepBuilder
+
+            self.added_steps = StepBuilder(self._job.name)
+        return self.added_steps
+
+    @property
+    def store(self) -> Store:
+        """The store of its worker; for the child's own use."""
+        return self._host.store
 
     @property
     def cancel_requested(self) -> bool:

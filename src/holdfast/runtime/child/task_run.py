@@ -8,10 +8,13 @@ our own way of ending code.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from uuid import UUID
+
+import msgspec
 
 from holdfast.core.decide import decide
 from holdfast.core.error_code import ErrorCode
@@ -34,7 +37,8 @@ from holdfast.core.outcome import (
 from holdfast.core.payload.failure import as_plain, describe, encode_error, unstorable, users_own
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.signals import Abort, RetryLater, Snooze
-from holdfast.runtime.child import hooks
+from holdfast.core.workflows.builder import StepBuilder
+from holdfast.runtime.child import hooks, step_run
 from holdfast.runtime.child.context import EndRun, TaskContext
 from holdfast.runtime.child.hooks import HookCall
 from holdfast.runtime.wire.messages import Job, RunReport
@@ -89,7 +93,11 @@ class TaskRun:
         args: Sequence[Any] = ()
         kwargs: Mapping[str, Any] = {}
         try:
-            args, kwargs = definition.signature.decode(job.args, job.kwargs)
+            if job.inputs is not None and not self._take(
+                step_run.arguments(self.context.store, job)
+            ):
+                return
+            args, kwargs = definition.signature.decode(self.job.args, self.job.kwargs)
         except PayloadError as error:
             self._misfit(error)
         except EndRun:
@@ -119,7 +127,11 @@ class TaskRun:
         args: Sequence[Any] = ()
         kwargs: Mapping[str, Any] = {}
         try:
-            args, kwargs = plan.definition.signature.decode(job.args, job.kwargs)
+            if job.inputs is not None:
+                asked = asyncio.to_thread(step_run.arguments, self.context.store, job)
+                if not self._take(await asked):
+                    return
+            args, kwargs = plan.definition.signature.decode(self.job.args, self.job.kwargs)
         except PayloadError as error:
             self._misfit(error)
         except BaseException as error:  # noqa: BLE001 - a type of the author's may raise anything
@@ -146,6 +158,21 @@ class TaskRun:
                 self.raised(error)
         else:
             self._returned(value)
+
+    def _take(self, given: tuple[str, str] | Reported) -> bool:
+        """Take the arguments that other steps gave; False if that is the outcome already."""
+        if isinstance(given, tuple):
+            plan, (args, kwargs) = self.plan, given
+            if len(args) + len(kwargs) > plan.limit:
+                given = step_run.too_large(len(args) + len(kwargs), plan.limit)
+            else:
+                self.job = msgspec.structs.replace(self.job, args=args, kwargs=kwargs)
+                added = step_run.mapped(self.job, plan.definition)
+                if added is None:
+                    return True
+                given = added
+        self.outcome = given
+        return False
 
     def was_ended(self, error: BaseException) -> bool:
         """Whether a coroutine raised this because somebody else ended it; then it is the outcome.
@@ -222,6 +249,10 @@ class TaskRun:
         if self.context.completed:
             self.outcome, self.value = Returned("null"), value
             return
+        adds = value if isinstance(value, StepBuilder) else self.context.added_steps
+        if adds is not None:
+            self._hand_over(adds, value)
+            return
         if isinstance(value, TaskResult):
             if value.is_err:
                 self._returned_error(value.err_value)
@@ -238,6 +269,22 @@ class TaskRun:
             self.raised(problem)
         else:
             self.outcome, self.value = Returned(result), value
+
+    def _hand_over(self, adds: StepBuilder, value: Any) -> None:
+        """The code leaves its value to steps that it adds."""
+        plan = self.plan
+        try:
+            kind = plan.definition.signature.result_kind
+            added = (
+                adds.as_part(plan.limit)
+                if adds is value
+                else adds.added(value, kind, limit=plan.limit)
+            )
+            self.outcome = step_run.handed_over(added)
+        except EndRun:
+            raise
+        except BaseException as problem:  # noqa: BLE001 - a type of the author's may raise anything
+            self.raised(problem)
 
     def _returned_error(self, error: TaskError) -> None:
         """The code has returned an error, which counts if what is attached to it can be stored."""

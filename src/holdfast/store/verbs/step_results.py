@@ -1,0 +1,130 @@
+"""What steps have given, put where it is wanted: arguments of a step, the value of a whole.
+
+Owns the reading of values by reference (`core.workflows.inputs`). A step that handed over has no
+result of its own: its value is read from what its scope returns, however deep. Never writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from holdfast.core.errors import PayloadError
+from holdfast.core.payload.codec import Raw, to_json
+from holdfast.core.payload.failure import decode_error
+from holdfast.core.result import TaskError
+from holdfast.core.status import TaskStatus
+from holdfast.core.workflows.inputs import (
+    Missing,
+    StoredFill,
+    ValueOf,
+    fill_arguments,
+    fill_template,
+    part_of,
+    template_fills,
+)
+from holdfast.core.workflows.records import StepValue
+from holdfast.store.op import Steps, reads
+from holdfast.store.verbs import workflows
+
+_LISTS = {"results", "outcomes", "successes"}
+
+
+class _Given(NamedTuple):
+    """What one step gave: its value, or its error, as JSON."""
+
+    step: StepValue
+    text: str
+    is_ok: bool
+
+    @property
+    def outcome(self) -> str:
+        return to_json({"ok" if self.is_ok else "err": Raw(self.text.encode())})
+
+
+@reads
+def arguments(
+    scope_id: bytes, child_id: bytes, args: str, kwargs: str, fills: Sequence[StoredFill]
+) -> Steps[tuple[str, str]]:
+    """The arguments of a step with all values in their places; `Missing` if one is gone."""
+    value_of = yield from _values(scope_id, fills, child_id)
+    return fill_arguments(args, kwargs, fills, value_of)
+
+
+@reads
+def result(scope_id: bytes) -> Steps[str]:
+    """The value of a workflow, or of a step that handed over, as JSON; `Missing` if it is gone."""
+    return (yield from _result(scope_id))
+
+
+def _result(scope_id: bytes) -> Steps[str]:
+    found = yield from workflows.scope(scope_id)
+    if found is None:
+        raise Missing("the workflow has been deleted")
+    if found.returns is None:
+        return "null"
+    value_of = yield from _values(scope_id, template_fills(found.returns), None)
+    return fill_template(found.returns, value_of)
+
+
+def _values(scope_id: bytes, fills: Sequence[StoredFill], child_id: bytes | None) -> Steps[ValueOf]:
+    """Everything that these places refer to, read at once."""
+    numbers = sorted({number for fill in fills for number in fill.steps})
+    found = (yield from workflows.values(scope_id, numbers, child_id=child_id)) if numbers else []
+    given: dict[int, _Given] = {}
+    for step in found:
+        if step.status is not TaskStatus.COMPLETED:
+            given[step.number] = _Given(step, _error(step), False)
+        elif step.handed_over:
+            given[step.number] = _Given(step, (yield from _result(step.id)), True)
+        else:
+            given[step.number] = _Given(step, step.result or "null", True)
+    failure: str | None = None
+    if any(fill.kind == "failure" for fill in fills):
+        scope = yield from workflows.scope(scope_id)
+        failure = None if scope is None or scope.error is None else _error(scope.error)
+
+    def value_of(fill: StoredFill) -> Raw:
+        return part_of(_text(fill, given, failure), fill.path, f"a value of step {fill.steps}")
+
+    return value_of
+
+
+def _text(fill: StoredFill, given: dict[int, _Given], failure: str | None) -> str:
+    if fill.kind == "failure":
+        if failure is None:
+            raise Missing("the first failure of the workflow cannot be found")
+        return failure
+    absent = [number for number in fill.steps if number not in given]
+    if absent:
+        raise Missing(f"step {absent[0]} of the workflow is gone")
+    steps = [given[number] for number in fill.steps]
+    if fill.kind in ("first", "successes"):
+        counted = [one for one in steps if one.is_ok and one.step.satisfied is not False]
+        met = [one for one in counted if one.step.satisfied] or counted
+        if not met:
+            raise Missing("none of the steps that were waited for has a value any more")
+        return met[0].text if fill.kind == "first" else _array(one.text for one in met)
+    if fill.kind in ("outcome", "outcomes"):
+        told = [one.outcome for one in steps]
+    else:
+        wants_value = fill.kind != "error"
+        odd = next((one for one in steps if one.is_ok is not wants_value), None)
+        if odd is not None:
+            what = "value" if wants_value else "error"
+            raise Missing(f"step {odd.step.number} is {odd.step.status.value} and has no {what}")
+        told = [one.text for one in steps]
+    return _array(told) if fill.kind in _LISTS else told[0]
+
+
+def _array(texts: Iterable[str]) -> str:
+    return to_json([Raw(text.encode()) for text in texts])
+
+
+def _error(step: StepValue) -> str:
+    """An error with all its fields, as a parameter of the type `TaskError` takes it."""
+    try:
+        error = decode_error(step.result or "")
+    except PayloadError:
+        error = TaskError(f"STEP_{step.status.value}", f"the step is {step.status.value}")
+    return to_json(error)
