@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast.client.info import Attempt, TaskInfo
     from holdfast.client.task import Task
     from holdfast.client.workflow import Workflow
+    from holdfast.client.workflow_handle import WorkflowHandle
     from holdfast.core.error_code import ErrorCode
     from holdfast.core.errors import (
         ClaimLost,
@@ -100,6 +101,7 @@ __all__ = [
     "Worker",
     "WorkerEvent",
     "Workflow",
+    "WorkflowHandle",
     "__version__",
     "any_of",
     "at_least",
@@ -113,6 +115,7 @@ _HOMES = {
     "holdfast.client.info": ("Attempt", "TaskInfo"),
     "holdfast.client.task": ("Task",),
     "holdfast.client.workflow": ("Workflow",),
+    "holdfast.client.workflow_handle": ("WorkflowHandle",),
     "holdfast.core.error_code": ("ErrorCode",),
     "holdfast.core.hooks": ("TaskEvent", "WorkerEvent"),
     "holdfast.core.options.retention": ("Retention",),

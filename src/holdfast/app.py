@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from uuid import UUID
@@ -23,12 +23,16 @@ from holdfast.client.sending.call import Call, Form
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions, choose
 from holdfast.client.wait import aended, ended
+from holdfast.client.workflow import workflow_handle
 from holdfast.client.workflow_decorator import WorkflowDecorator
+from holdfast.client.workflow_handle import WorkflowHandle
+from holdfast.client.workflow_handle import one as one_workflow
 from holdfast.core.errors import ConfigError, HoldfastError
 from holdfast.core.hooks import AppHooks
 from holdfast.core.identity import sought
 from holdfast.core.records import TaskRecord
 from holdfast.core.status import TaskStatus
+from holdfast.core.workflows.records import WorkflowRecord
 
 if TYPE_CHECKING:
     from holdfast.client.control import Control
@@ -145,6 +149,20 @@ class Holdfast:
         """The handle of a task, by its id; `TaskNotFound` if there is none."""
         raw = sought(task_id)
         return self._handle(await self._access.arun(lambda: one_task.show(raw)))
+
+    def workflow_handle(self, workflow_id: UUID | str) -> WorkflowHandle[Any]:
+        """The handle of a workflow, by its id; `TaskNotFound` if there is none."""
+        return self._workflow(self._access.run(partial(one_workflow, sought(workflow_id))))
+
+    async def aworkflow_handle(self, workflow_id: UUID | str) -> WorkflowHandle[Any]:
+        """The handle of a workflow, by its id; `TaskNotFound` if there is none."""
+        found = await self._access.arun(partial(one_workflow, sought(workflow_id)))
+        return self._workflow(found)
+
+    def _workflow(self, record: WorkflowRecord) -> WorkflowHandle[Any]:
+        known = self._registry.find(record.name, record.version)
+        decode = None if known is None else known.signature.decode_result
+        return workflow_handle(self._dispatch, record.id, created=False, decode=decode)
 
     def wait(
         self, handles: Iterable[TaskHandle[Any]], timeout: float | None = None

@@ -54,6 +54,7 @@ PUBLIC = [
     "Worker",
     "WorkerEvent",
     "Workflow",
+    "WorkflowHandle",
     "__version__",
     "any_of",
     "at_least",

@@ -6,32 +6,51 @@ workflow function is a task too, whose code builds and hands over: that is how i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import update_wrapper
-from typing import Any, Concatenate, Final, ParamSpec, TypedDict, TypeVar, Unpack, cast, get_args
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+    overload,
+)
 from uuid import UUID
 
+from holdfast.client.handle import Decode
 from holdfast.client.sending.call import Form
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN
+from holdfast.client.sending.start import astart, digest_of, start
 from holdfast.client.sending.task_step import TaskStepForm
+from holdfast.client.workflow_handle import WorkflowHandle, decoder_of_kind
 from holdfast.core.errors import ConfigError
-from holdfast.core.identity import as_bytes
+from holdfast.core.identity import as_bytes, current, new_id
 from holdfast.core.moment import Span, instant_us
 from holdfast.core.options import checks
 from holdfast.core.options.definition import TaskDefinition
-from holdfast.core.options.unique import Unique
-from holdfast.core.payload.codec import encode_arguments
+from holdfast.core.options.unique import Unique, slot
+from holdfast.core.payload.codec import Raw, encode_arguments, to_json
+from holdfast.core.records import SubmitAnswer, Submitted
 from holdfast.core.workflows.builder import MOST_STEPS, StepBuilder
 from holdfast.core.workflows.mermaid import chart_of_plan
-from holdfast.core.workflows.plan import OnFailure, SubWorkflow
+from holdfast.core.workflows.placeholder import reference_of
+from holdfast.core.workflows.plan import AddedPlan, OnFailure, SubWorkflow, WorkflowPlan
+from holdfast.core.workflows.step import Step, Steps
 from holdfast.core.workflows.stepable import Stepable, StepForm
 
 __all__ = ["Workflow", "WorkflowChoice", "WorkflowFunction", "WorkflowOptions"]
 
 P = ParamSpec("P")
+T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
 
 _POLICIES: Final[tuple[OnFailure, ...]] = get_args(OnFailure)
@@ -138,6 +157,111 @@ class Workflow(StepBuilder):
         )
         self._promised: Any = Any
         self._value: Any = None
+        self._arguments: tuple[str, str] | None = None
+
+    @overload
+    def send(self, **options: Unpack[WorkflowOptions]) -> WorkflowHandle[None]: ...
+    @overload
+    def send(
+        self, *, returns: Step[T], **options: Unpack[WorkflowOptions]
+    ) -> WorkflowHandle[T]: ...
+    @overload
+    def send(self, *, returns: T, **options: Unpack[WorkflowOptions]) -> WorkflowHandle[T]: ...
+    def send(self, *, returns: Any = None, **options: Unpack[WorkflowOptions]) -> Any:
+        """Start it. When this returns, the whole is durable."""
+        dispatch, plan = self._sent(returns, options), self._plan()
+        return self._handle(dispatch, plan, start(dispatch.access, plan))
+
+    @overload
+    async def asend(self, **options: Unpack[WorkflowOptions]) -> WorkflowHandle[None]: ...
+    @overload
+    async def asend(
+        self, *, returns: Step[T], **options: Unpack[WorkflowOptions]
+    ) -> WorkflowHandle[T]: ...
+    @overload
+    async def asend(
+        self, *, returns: T, **options: Unpack[WorkflowOptions]
+    ) -> WorkflowHandle[T]: ...
+    async def asend(self, *, returns: Any = None, **options: Unpack[WorkflowOptions]) -> Any:
+        """Start it. When this returns, the whole is durable."""
+        dispatch, plan = self._sent(returns, options), self._plan()
+        return self._handle(dispatch, plan, await astart(dispatch.access, plan))
+
+    def _sent(self, returns: Any, options: WorkflowOptions) -> Dispatch:
+        """Take what is said when it is sent; through which app."""
+        self._choice = choose(self._choice, options)
+        self._value = returns.result if isinstance(returns, Step | Steps) else returns
+        reference = reference_of(self._value)
+        self._promised = Any if reference is None else reference.value
+        return self._app()
+
+    def _app(self) -> Dispatch:
+        if not isinstance(self._home, Dispatch):
+            raise ConfigError(
+                f"the workflow {self.name!r} has no steps: add some before it is sent"
+            )
+        return self._home
+
+    def _plan(self) -> WorkflowPlan:
+        choice, limit = self._choice, self._app().access.config.max_payload
+        returns = self.returns(self._value, self._promised, limit=limit)
+        steps = self.plan()
+        tags = to_json(choice.tags) if choice.tags else None
+        unique = choice.unique
+        held = None
+        if unique is not None:
+            args, kwargs = self._arguments or ("[]", "{}")
+            held = slot(f"workflow:{self.name}", args, kwargs, unique.key)
+        lineage = current()
+        return WorkflowPlan(
+            id=choice.id or new_id(),
+            name=self.name,
+            steps=steps,
+            version=choice.version,
+            on_failure=choice.on_failure,
+            deadline_us=choice.deadline_us,
+            run_at=choice.run_at,
+            unique_key=held,
+            on_conflict="return" if unique is None or unique.on_conflict == "return" else "raise",
+            tags=tags,
+            arguments=self._told(),
+            digest=digest_of(
+                steps,
+                self.name,
+                choice.version,
+                choice.on_failure,
+                choice.deadline_us,
+                choice.run_at,
+                held,
+                tags,
+                returns,
+            ),
+            returns=returns,
+            sent_at=time.time_ns() // 1_000,
+            parent_id=None if lineage is None else lineage.task_id,
+            root_id=None if lineage is None else lineage.root_id,
+            trace_context=None if lineage is None else lineage.trace_context,
+        )
+
+    def _told(self) -> str | None:
+        """Its arguments, for people to read."""
+        if self._arguments is None:
+            return None
+        args, kwargs = self._arguments
+        return to_json({"args": Raw(args.encode()), "kwargs": Raw(kwargs.encode())})
+
+    def _handle(
+        self, dispatch: Dispatch, plan: WorkflowPlan, answer: Submitted
+    ) -> WorkflowHandle[Any]:
+        again = answer.answer is not SubmitAnswer.CREATED
+        lost = again and answer.id == plan.id and self._choice.id is None
+        return workflow_handle(
+            dispatch, answer.id, created=not again or lost, decode=decoder_of_kind(self._promised)
+        )
+
+    def as_part(self, limit: int) -> AddedPlan:
+        whole = sub_workflow(self, self._told())
+        return self.added(self._value, self._promised, limit=limit, workflow=whole)
 
     def to_mermaid(self) -> str:
         """The graph as the text of a Mermaid flowchart."""
@@ -177,6 +301,18 @@ class WorkflowFunction(Stepable[P, R_co]):
         """The same workflow with other options: id, run_at, unique, deadline, tags."""
         choice = choose(self._choice, options)
         return WorkflowFunction(self._definition, self._builder, self._dispatch, choice)
+
+    def send(self, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R_co]:
+        """Build the graph and start it. When this returns, the whole is durable."""
+        wf = self.build(*args, **kwargs)
+        plan = wf._plan()
+        return wf._handle(self._dispatch, plan, start(self._dispatch.access, plan))
+
+    async def asend(self, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R_co]:
+        """Build the graph and start it. When this returns, the whole is durable."""
+        wf = self.build(*args, **kwargs)
+        plan = wf._plan()
+        return wf._handle(self._dispatch, plan, await astart(self._dispatch.access, plan))
 
     def build(self, *args: P.args, **kwargs: P.kwargs) -> Workflow:
         """Build the graph without starting it: to look at it, or to test it."""
@@ -220,10 +356,25 @@ def built(
     signature.check(*encoded[:2])
     wf = Workflow(definition.name, max_steps=choice.max_steps)
     wf._choice = choice
+    wf._arguments = encoded[:2]
     wf._value = builder(wf, *args, **kwargs)
     wf._promised = signature.result_kind
     wf.returns(wf._value, wf._promised, limit=limit)
     return wf
+
+
+def workflow_handle(
+    dispatch: Dispatch, workflow_id: bytes, *, created: bool, decode: Decode | None
+) -> WorkflowHandle[Any]:
+    """The handle of a workflow of this app."""
+
+    def decoder_of(task_name: str) -> Decode | None:
+        known = dispatch.registry.find(task_name)
+        return None if known is None else known.signature.decode_result
+
+    return WorkflowHandle(
+        dispatch.access, workflow_id, created=created, decode=decode, decoder_of=decoder_of
+    )
 
 
 def sub_workflow(wf: Workflow, arguments: str | None) -> SubWorkflow:

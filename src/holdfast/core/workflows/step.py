@@ -169,6 +169,11 @@ class Steps(NotAValue, Generic[R_co]):
             )
         return self._steps
 
+    @property
+    def is_known(self) -> bool:
+        """Whether its steps are known one by one."""
+        return self._steps is not None
+
     def indexes(self) -> tuple[int, ...]:
         """Their places among all steps of the workflow; for Holdfast's own use."""
         if self._whole is not None:

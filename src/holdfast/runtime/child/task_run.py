@@ -331,7 +331,7 @@ class TaskRun:
             # Without its claim, whatever hooks there are belong to another run.
             return []
         policy = Policy.decode(job.task_options)
-        counted = _Counted(job.retry_count, policy.max_retries)
+        counted = _Counted(job.retry_count, policy.max_retries, workflow_id=job.workflow_id)
         change = decide(counted, outcome, policy, lambda: 0.5)
         told: dict[str, Any] = {
             "args": tuple(args),
@@ -366,6 +366,7 @@ class _Counted:
     retry_count: int
     max_retries: int
     crash_count: int = 0
+    workflow_id: bytes | None = None
 
 
 _OUR_FILES: Final = {__file__}

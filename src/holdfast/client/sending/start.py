@@ -1,0 +1,94 @@
+"""Starting a workflow: one transaction for all of it, whatever the network does in between.
+
+Owns the plan of a whole as it is sent, its digest, and what a sender gets back. The id and the
+digest make it safe to repeat, as with a task (`call`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from hashlib import sha256
+from typing import Any, Final
+
+from holdfast.client.access import Access, Again
+from holdfast.core.errors import PayloadMismatch, StoreUnavailable, UniqueConflict
+from holdfast.core.payload.codec import to_json
+from holdfast.core.records import SubmitAnswer, Submitted
+from holdfast.core.workflows.plan import StepPlan, WorkflowPlan
+from holdfast.store.op import Op, Steps, writes
+from holdfast.store.verbs import workflows
+
+__all__ = ["astart", "digest_of", "start"]
+
+_MOST_TRIES: Final = 20
+_PAUSE: Final = 0.1
+
+
+def digest_of(steps: tuple[StepPlan, ...], *said: Any) -> str:
+    """By which the store knows two sends of a workflow for the same."""
+    told = [
+        (step.name, step.task.enqueue_sha, step.inputs, step.needed, step.required, step.tail,
+         [(edge.parent, edge.on) for edge in step.edges], step.task.concurrency_key)
+        for step in steps
+    ]  # fmt: skip
+    return sha256(to_json((told, said)).encode()).hexdigest()
+
+
+def start(access: Access, plan: WorkflowPlan) -> Submitted:
+    """Start a workflow; what there is now."""
+    deadline = time.monotonic() + access.config.send_timeout
+    tries = 0
+    while True:
+        try:
+            return _checked(plan, access.run(lambda: _start(plan)))
+        except (Again, StoreUnavailable) as error:
+            tries += 1
+            _check_patience(access, error, tries, deadline)
+        time.sleep(_PAUSE)
+
+
+async def astart(access: Access, plan: WorkflowPlan) -> Submitted:
+    """Start a workflow; what there is now."""
+    deadline = time.monotonic() + access.config.send_timeout
+    tries = 0
+    while True:
+        try:
+            return _checked(plan, await access.arun(lambda: _start(plan)))
+        except (Again, StoreUnavailable) as error:
+            tries += 1
+            _check_patience(access, error, tries, deadline)
+        await asyncio.sleep(_PAUSE)
+
+
+def _check_patience(
+    access: Access, error: Again | StoreUnavailable, tries: int, deadline: float
+) -> None:
+    if isinstance(error, Again):
+        if tries >= _MOST_TRIES:
+            raise StoreUnavailable(
+                "the holder of the workflow's unique key ended again and again while this was "
+                "being sent: send again"
+            ) from None
+    elif access.bound() is not None or time.monotonic() >= deadline:
+        raise error
+
+
+def _start(plan: WorkflowPlan) -> Op[Submitted]:
+    return _one(plan)
+
+
+@writes
+def _one(plan: WorkflowPlan) -> Steps[Submitted]:
+    answer = yield from workflows.start(plan)
+    if answer.answer is SubmitAnswer.AGAIN:
+        raise Again
+    return answer
+
+
+def _checked(plan: WorkflowPlan, answer: Submitted) -> Submitted:
+    if answer.answer is SubmitAnswer.MISMATCH:
+        raise PayloadMismatch(answer.id)
+    if answer.answer is SubmitAnswer.CONFLICT:
+        raise UniqueConflict(answer.id, name=plan.name, key=plan.unique_key)
+    return answer

@@ -1,0 +1,377 @@
+"""A workflow that was started, seen from outside.
+
+Owns the public face of one whole: where it stands, its end, its steps, its chart. Every method
+that may block has an async twin. A handle caches nothing but the id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final, Generic, TypeVar, cast, overload
+from uuid import UUID
+
+from holdfast.client.access import Access
+from holdfast.client.handle import Decode, TaskHandle
+from holdfast.client.info import error_of
+from holdfast.client.wait import Deadline
+from holdfast.core.errors import (
+    ConfigError,
+    TaskCancelled,
+    TaskFailed,
+    TaskNotCompleted,
+    TaskNotFound,
+    WaitTimeout,
+)
+from holdfast.core.moment import from_us
+from holdfast.core.payload.codec import decoder, from_json, unsupported
+from holdfast.core.result import TaskError, TaskResult
+from holdfast.core.workflows.mermaid import ChartEdge, ChartStep, chart
+from holdfast.core.workflows.records import StepRecord, WorkflowRecord, WorkflowStatus
+from holdfast.core.workflows.step import Step, Steps
+from holdfast.store.op import Steps as OpSteps
+from holdfast.store.op import reads, writes
+from holdfast.store.verbs import inspect, step_results, workflows
+
+__all__ = ["WorkflowHandle", "WorkflowInfo"]
+
+R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T")
+
+_FIRST_LOOK: Final = 0.01
+_SELDOM: Final = 0.5
+_PAGE: Final = 1000
+DecoderOf = Callable[[str], Decode | None]
+"""How the results of a task of this name are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowInfo:
+    """Everything that is stored about a workflow, as it was when it was read."""
+
+    id: UUID
+    name: str
+    version: int
+    status: WorkflowStatus
+    on_failure: str
+    stopping: str | None
+    """Why it winds down: "fail_fast", "deadline", "cancel"."""
+    stopped_by: str | None
+    paused_at: datetime | None
+    paused_by: str | None
+    deadline: timedelta | None
+    deadline_at: datetime | None
+    run_at: datetime | None
+    tags: tuple[str, ...]
+    arguments: Any
+    steps: int
+    """How many it was started with."""
+    created_at: datetime
+    finished_at: datetime | None
+    parent_id: UUID | None
+    """The workflow that it is a part of."""
+
+    @classmethod
+    def of(cls, record: WorkflowRecord) -> WorkflowInfo:
+        """What is told of a record."""
+        return cls(
+            id=UUID(bytes=record.id),
+            name=record.name,
+            version=record.version,
+            status=record.status,
+            on_failure=record.on_failure,
+            stopping=record.stopping,
+            stopped_by=record.stopped_by,
+            paused_at=_moment(record.paused_at),
+            paused_by=record.paused_by,
+            deadline=_span(record.deadline_us),
+            deadline_at=_moment(record.deadline_at),
+            run_at=_moment(record.run_at),
+            tags=() if record.tags is None else tuple(from_json(record.tags)),
+            arguments=None if record.arguments is None else from_json(record.arguments),
+            steps=record.steps,
+            created_at=from_us(record.created_at),
+            finished_at=_moment(record.finished_at),
+            parent_id=None if record.parent_id is None else UUID(bytes=record.parent_id),
+        )
+
+
+class WorkflowHandle(Generic[R_co]):
+    """One workflow that was started; `R` is what it returns.
+
+    handle = nightly.send(day)
+    handle.get(timeout=600)
+    """
+
+    __slots__ = ("_access", "_decode", "_decoder_of", "_id", "created")
+
+    def __init__(
+        self,
+        access: Access,
+        workflow_id: bytes,
+        *,
+        created: bool,
+        decode: Decode | None,
+        decoder_of: DecoderOf,
+    ) -> None:
+        self._access = access
+        self._id = workflow_id
+        self._decode = decode
+        self._decoder_of = decoder_of
+        self.created = created
+        """False if the send met a workflow that existed."""
+
+    @property
+    def id(self) -> UUID:
+        """The workflow's id."""
+        return UUID(bytes=self._id)
+
+    def status(self) -> WorkflowStatus:
+        """Where the whole stands."""
+        return self.info().status
+
+    async def astatus(self) -> WorkflowStatus:
+        """Where the whole stands."""
+        return (await self.ainfo()).status
+
+    def info(self) -> WorkflowInfo:
+        """Everything that is stored about it, but its steps."""
+        return WorkflowInfo.of(self._access.run(partial(one, self._id)))
+
+    async def ainfo(self) -> WorkflowInfo:
+        """Everything that is stored about it, but its steps."""
+        return WorkflowInfo.of(await self._access.arun(partial(one, self._id)))
+
+    def wait(self, timeout: float | None = None) -> WorkflowStatus:
+        """Sleep until the whole has ended, and say how; `WaitTimeout` after `timeout` seconds."""
+        deadline, pause = Deadline(timeout), _FIRST_LOOK
+        while True:
+            status = self._access.run_own(partial(one, self._id)).status
+            if status.is_terminal:
+                return status
+            self._check(deadline)
+            time.sleep(max(0.0, deadline.within(pause)))
+            pause = min(_SELDOM, pause * 1.5)
+
+    async def await_(self, timeout: float | None = None) -> WorkflowStatus:
+        """Sleep until the whole has ended, and say how; `WaitTimeout` after `timeout` seconds."""
+        deadline, pause = Deadline(timeout), _FIRST_LOOK
+        while True:
+            status = (await self._access.arun_own(partial(one, self._id))).status
+            if status.is_terminal:
+                return status
+            self._check(deadline)
+            await asyncio.sleep(max(0.0, deadline.within(pause)))
+            pause = min(_SELDOM, pause * 1.5)
+
+    def get(self, timeout: float | None = None) -> R_co:
+        """Wait for the value of the whole; raises `TaskFailed` or `TaskCancelled` without one."""
+        self.wait(timeout)
+        return cast("R_co", self._value(self._access.run_own(partial(_ending, self._id))))
+
+    async def aget(self, timeout: float | None = None) -> R_co:
+        """Wait for the value of the whole; raises `TaskFailed` or `TaskCancelled` without one."""
+        await self.await_(timeout)
+        return cast("R_co", self._value(await self._access.arun_own(partial(_ending, self._id))))
+
+    def outcome(self, timeout: float | None = None) -> TaskResult[R_co, TaskError]:
+        """Wait for the value or the first error; never raises for a failure of its steps."""
+        try:
+            return TaskResult(ok=self.get(timeout))
+        except TaskNotCompleted as error:
+            return TaskResult(err=error.error or TaskError("NO_VALUE", str(error)))
+
+    async def aoutcome(self, timeout: float | None = None) -> TaskResult[R_co, TaskError]:
+        """Wait for the value or the first error; never raises for a failure of its steps."""
+        try:
+            return TaskResult(ok=await self.aget(timeout))
+        except TaskNotCompleted as error:
+            return TaskResult(err=error.error or TaskError("NO_VALUE", str(error)))
+
+    @overload
+    def step(self, step: Step[T], /) -> TaskHandle[T]: ...
+    @overload
+    def step(self, step: str, /) -> TaskHandle[Any]: ...
+    def step(self, step: Any, /) -> Any:
+        """The handle of one step, by its name or by what `wf.step` gave."""
+        return self._handle(_found(self._access.run(partial(all_steps, self._id)), step))
+
+    @overload
+    async def astep(self, step: Step[T], /) -> TaskHandle[T]: ...
+    @overload
+    async def astep(self, step: str, /) -> TaskHandle[Any]: ...
+    async def astep(self, step: Any, /) -> Any:
+        """The handle of one step, by its name or by what `wf.step` gave."""
+        return self._handle(_found(await self._access.arun(partial(all_steps, self._id)), step))
+
+    @overload
+    def steps(self, /) -> list[TaskHandle[Any]]: ...
+    @overload
+    def steps(self, steps: Steps[T], /) -> list[TaskHandle[T]]: ...
+    def steps(self, steps: Any = None, /) -> Any:
+        """The handles of all steps, or of those of a map."""
+        return self._handles(self._access.run(partial(all_steps, self._id)), steps)
+
+    @overload
+    async def asteps(self, /) -> list[TaskHandle[Any]]: ...
+    @overload
+    async def asteps(self, steps: Steps[T], /) -> list[TaskHandle[T]]: ...
+    async def asteps(self, steps: Any = None, /) -> Any:
+        """The handles of all steps, or of those of a map."""
+        return self._handles(await self._access.arun(partial(all_steps, self._id)), steps)
+
+    def cancel(self, *, cleanup: bool = True) -> WorkflowStatus:
+        """Cancel what has not ended, running steps included; the status it has then.
+
+        Steps that wait for an end (`.ended`, `wf.ended`) still run, unless `cleanup` is False.
+        """
+        return self._access.run(partial(_cancel, self._id, cleanup)).status
+
+    async def acancel(self, *, cleanup: bool = True) -> WorkflowStatus:
+        """Cancel what has not ended, running steps included; the status it has then."""
+        return (await self._access.arun(partial(_cancel, self._id, cleanup))).status
+
+    def to_mermaid(self) -> str:
+        """The graph with the state of each step, as the text of a Mermaid flowchart."""
+        return self._access.run(partial(_chart, self._id))
+
+    async def ato_mermaid(self) -> str:
+        """The graph with the state of each step, as the text of a Mermaid flowchart."""
+        return await self._access.arun(partial(_chart, self._id))
+
+    def __await__(self) -> Generator[Any, None, R_co]:
+        return self.aget().__await__()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WorkflowHandle):
+            return NotImplemented
+        return self._id == other._id and self._access is other._access
+
+    def __hash__(self) -> int:
+        return hash(self._id)
+
+    def __repr__(self) -> str:
+        return f"<WorkflowHandle {self.id}>"
+
+    def _check(self, deadline: Deadline) -> None:
+        if deadline.has_passed:
+            raise WaitTimeout(self._id, deadline.timeout or 0.0)
+
+    def _value(self, ending: str | TaskNotCompleted) -> Any:
+        if isinstance(ending, TaskNotCompleted):
+            raise ending
+        return (self._decode or from_json)(ending)
+
+    def _handle(self, record: StepRecord) -> TaskHandle[Any]:
+        decode = self._decoder_of(record.task_name)
+        return TaskHandle(self._access, record.id, created=False, decode=decode)
+
+    def _handles(self, found: list[StepRecord], steps: Any) -> list[TaskHandle[Any]]:
+        if isinstance(steps, Steps):
+            own = {step.number: step for step in found if step.scope_id == self._id}
+            if steps.is_known:
+                return [self._handle(own[number]) for number in steps.indexes()]
+            (whole,) = steps.indexes()
+            found = [step for step in found if step.scope_id == own[whole].id]
+        return [self._handle(step) for step in found]
+
+
+def decoder_of_kind(kind: Any) -> Decode | None:
+    """Reads values of a type that a workflow returns."""
+    return None if kind is Any or unsupported(kind) else decoder(kind)
+
+
+def _found(found: list[StepRecord], step: Any) -> StepRecord:
+    if isinstance(step, Step):
+        name = step.name
+    elif isinstance(step, str):
+        name = step
+    else:
+        raise ConfigError(f"{step!r:.100} is no step: give its name, or what wf.step(…) gave")
+    for record in found:
+        if record.name == name:
+            return record
+    names = ", ".join(record.name for record in found[:20])
+    raise TaskNotFound(f"{name} (there is {names})")
+
+
+@reads
+def one(workflow_id: bytes) -> OpSteps[WorkflowRecord]:
+    """A workflow; `TaskNotFound` if there is none."""
+    found = yield from workflows.read([workflow_id])
+    if workflow_id not in found:
+        raise TaskNotFound(workflow_id)
+    return found[workflow_id]
+
+
+@reads
+def all_steps(workflow_id: bytes) -> OpSteps[list[StepRecord]]:
+    """All steps of a workflow, in the order in which they were built."""
+    yield from one(workflow_id)
+    found: list[StepRecord] = []
+    after = bytes(16)
+    while True:
+        page = yield from workflows.steps(workflow_id, after=after, limit=_PAGE)
+        found += page
+        if len(page) < _PAGE:
+            return sorted(found, key=lambda step: (step.scope_id != workflow_id, step.number))
+        after = page[-1].id
+
+
+@reads
+def _ending(workflow_id: bytes) -> OpSteps[str | TaskNotCompleted]:
+    """The value of a whole that has ended, or what is raised instead."""
+    whole = yield from one(workflow_id)
+    if whole.status is WorkflowStatus.COMPLETED:
+        return (yield from step_results.result(workflow_id))
+    kind = TaskFailed if whole.status is WorkflowStatus.FAILED else TaskCancelled
+    scope = yield from workflows.scope(workflow_id)
+    if scope is None or scope.error is None:
+        return kind(workflow_id, name=whole.name)
+    bad = scope.error
+    endings = yield from inspect.tasks_by_id([bad.id])
+    error = kind(workflow_id, error_of(bad.result), name=whole.name)
+    if bad.id in endings:
+        error.step = endings[bad.id].step_name
+    return error
+
+
+@writes
+def _cancel(workflow_id: bytes, cleanup: bool) -> OpSteps[WorkflowRecord]:
+    yield from one(workflow_id)
+    if (yield from workflows.cancel(workflow_id, cleanup=cleanup)):
+        yield from workflows.stop_some(workflow_id)
+    return (yield from one(workflow_id))
+
+
+@reads
+def _chart(workflow_id: bytes) -> OpSteps[str]:
+    steps = yield from all_steps(workflow_id)
+    keys = {step.id: f"s{place}" for place, step in enumerate(steps)}
+    edges: list[ChartEdge] = []
+    for step in steps:
+        if step.scope_id != workflow_id and step.scope_id in keys:
+            edges.append(ChartEdge(keys[step.scope_id], keys[step.id], "always"))
+    waits = yield from inspect.dependencies([step.id for step in steps])
+    for edge in waits:
+        if edge.parent_id in keys and edge.child_id in keys:
+            edges.append(ChartEdge(keys[edge.parent_id], keys[edge.child_id], edge.on))
+    drawn = [
+        ChartStep(
+            keys[step.id], step.name, step.task_name, step.status.value, step.error_code, step.tail
+        )
+        for step in steps
+    ]
+    return chart(drawn, edges)
+
+
+def _moment(us: int | None) -> datetime | None:
+    return None if us is None else from_us(us)
+
+
+def _span(us: int | None) -> timedelta | None:
+    return None if us is None else timedelta(microseconds=us)
