@@ -29,6 +29,7 @@ from holdfast.core.errors import (
 )
 from holdfast.core.moment import from_us
 from holdfast.core.payload.codec import decoder, from_json, unsupported
+from holdfast.core.records import On
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.workflows.mermaid import ChartEdge, ChartStep, chart
 from holdfast.core.workflows.records import StepRecord, WorkflowRecord, WorkflowStatus
@@ -352,14 +353,19 @@ def _cancel(workflow_id: bytes, cleanup: bool) -> OpSteps[WorkflowRecord]:
 def _chart(workflow_id: bytes) -> OpSteps[str]:
     steps = yield from all_steps(workflow_id)
     keys = {step.id: f"s{place}" for place, step in enumerate(steps)}
-    edges: list[ChartEdge] = []
+    edges = [
+        ChartEdge(keys[step.scope_id], keys[step.id], "always")
+        for step in steps
+        if step.scope_id in keys
+    ]
     for step in steps:
-        if step.scope_id != workflow_id and step.scope_id in keys:
-            edges.append(ChartEdge(keys[step.scope_id], keys[step.id], "always"))
-    waits = yield from inspect.dependencies([step.id for step in steps])
-    for edge in waits:
-        if edge.parent_id in keys and edge.child_id in keys:
-            edges.append(ChartEdge(keys[edge.parent_id], keys[edge.child_id], edge.on))
+        if step.deps_needed:
+            above = yield from inspect.dependencies(step.id)
+            edges += [
+                ChartEdge(keys[one.parent_id], keys[step.id], cast("On", one.on))
+                for one in above
+                if one.parent_id in keys
+            ]
     drawn = [
         ChartStep(
             keys[step.id], step.name, step.task_name, step.status.value, step.error_code, step.tail
