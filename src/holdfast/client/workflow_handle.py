@@ -359,13 +359,12 @@ def _chart(workflow_id: bytes) -> OpSteps[str]:
         if step.scope_id in keys
     ]
     for step in steps:
-        if step.deps_needed:
-            above = yield from inspect.dependencies(step.id)
-            edges += [
-                ChartEdge(keys[one.parent_id], keys[step.id], cast("On", one.on))
-                for one in above
-                if one.parent_id in keys
-            ]
+        above = yield from inspect.dependencies(step.id)
+        edges += [
+            ChartEdge(keys[one.parent_id], keys[step.id], cast("On", one.on))
+            for one in above
+            if one.parent_id in keys
+        ]
     drawn = [
         ChartStep(
             keys[step.id], step.name, step.task_name, step.status.value, step.error_code, step.tail
