@@ -74,7 +74,9 @@ MUTANTS = {
     "prunes by the day of birth": Mutant(
         "prunable", r"ELSE task\.finished_at <", "ELSE task.created_at <"
     ),
-    "prunes dead letters early": Mutant("prunable", r"WHEN task\.dead THEN", "WHEN false THEN"),
+    "prunes dead letters early": Mutant(
+        "prunable", r"WHEN task\.dead AND task\.scope_id IS NULL THEN", "WHEN false THEN"
+    ),
     "the sender's clock": Mutant(
         "submit", r"(:?)sent_at, :?now, :?now,", r"\1sent_at, \1sent_at, \1sent_at,"
     ),
