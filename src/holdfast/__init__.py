@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from holdfast.app import Holdfast
+    from holdfast.client.call import Call, chain, group
     from holdfast.client.explain import Why
     from holdfast.client.handle import TaskHandle
     from holdfast.client.info import Attempt, TaskInfo
@@ -58,6 +59,7 @@ __all__ = [
     "TASK_TERMINAL_STATES",
     "Abort",
     "Attempt",
+    "Call",
     "ClaimLost",
     "ConfigError",
     "ErrorCode",
@@ -105,11 +107,14 @@ __all__ = [
     "__version__",
     "any_of",
     "at_least",
+    "chain",
     "current_task",
+    "group",
 ]
 
 _HOMES = {
     "holdfast.app": ("Holdfast",),
+    "holdfast.client.call": ("Call", "chain", "group"),
     "holdfast.client.explain": ("Why",),
     "holdfast.client.handle": ("TaskHandle",),
     "holdfast.client.info": ("Attempt", "TaskInfo"),

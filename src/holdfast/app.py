@@ -18,13 +18,15 @@ from holdfast.client.access import Access, Using
 from holdfast.client.config import Config, Settings
 from holdfast.client.decorator import TaskDecorator
 from holdfast.client.handle import TaskHandle
+from holdfast.client.named_task import NamedTask
 from holdfast.client.registry import Registry
-from holdfast.client.sending.call import Call, Form
+from holdfast.client.sending.call import Form, PreparedCall
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions, choose
+from holdfast.client.task import Task
 from holdfast.client.wait import aended, ended
 from holdfast.client.workflow import workflow_handle
-from holdfast.client.workflow_decorator import WorkflowDecorator
+from holdfast.client.workflow_decorator import WorkflowDecorator, is_builder
 from holdfast.client.workflow_handle import WorkflowHandle
 from holdfast.client.workflow_handle import one as one_workflow
 from holdfast.core.errors import ConfigError, HoldfastError
@@ -116,6 +118,13 @@ class Holdfast:
         """Send a task by its name, without having its code."""
         return await self._by_name.asend(name, *args, **kwargs)
 
+    def named(self, name: str, *, version: int = 1) -> Task[..., Any]:
+        """A task by its name, for steps and calls, without having its code."""
+        known = self._registry.find(name, version)
+        if known is not None:
+            return Task(known, self._dispatch)
+        return NamedTask(name, version, self._dispatch)
+
     def resend(self, error: HoldfastError) -> TaskHandle[Any]:
         """Make a send that failed again, under the same id: one task, however often."""
         return self._dispatch.resend(_call_of(error))
@@ -161,7 +170,8 @@ class Holdfast:
 
     def _workflow(self, record: WorkflowRecord) -> WorkflowHandle[Any]:
         known = self._registry.find(record.name, record.version)
-        decode = None if known is None else known.signature.decode_result
+        builds = known is not None and is_builder(known)
+        decode = known.signature.decode_result if known is not None and builds else None
         return workflow_handle(self._dispatch, record.id, created=False, decode=decode)
 
     def wait(
@@ -276,15 +286,15 @@ def _raw(handle: TaskHandle[Any]) -> bytes:
     return handle.id.bytes
 
 
-def _call_of(error: HoldfastError) -> Call:
-    if isinstance(error.call, Call):
+def _call_of(error: HoldfastError) -> PreparedCall:
+    if isinstance(error.call, PreparedCall):
         return error.call
     if error.call is not None:
         raise ConfigError("this error comes from send_many: use resend_many")
     raise ConfigError(f"{type(error).__name__} does not come from a send, so nothing can be resent")
 
 
-def _calls_of(error: HoldfastError) -> tuple[Call, ...]:
-    if isinstance(error.call, tuple) and not isinstance(error.call, Call):
+def _calls_of(error: HoldfastError) -> tuple[PreparedCall, ...]:
+    if isinstance(error.call, tuple) and not isinstance(error.call, PreparedCall):
         return error.call
     raise ConfigError(f"{type(error).__name__} does not come from send_many: use resend")

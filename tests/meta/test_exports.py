@@ -10,6 +10,7 @@ import holdfast
 PUBLIC = [
     "Abort",
     "Attempt",
+    "Call",
     "ClaimLost",
     "ConfigError",
     "ErrorCode",
@@ -58,7 +59,9 @@ PUBLIC = [
     "__version__",
     "any_of",
     "at_least",
+    "chain",
     "current_task",
+    "group",
 ]
 
 

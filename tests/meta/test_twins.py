@@ -9,13 +9,16 @@ from typing import Any
 
 import holdfast
 
-CLASSES = ("Holdfast", "Task", "TaskHandle")
+CLASSES = ("Call", "Holdfast", "Task", "TaskHandle", "Workflow", "WorkflowHandle")
 
 # Public methods that never wait for the store, so they need no twin.
 IMMEDIATE: dict[str, set[str]] = {
-    "Holdfast": {"options", "using", "worker"},
-    "Task": {"options"},
+    "Call": {"build", "then", "to_mermaid"},
+    "Holdfast": {"named", "options", "using", "worker"},
+    "Task": {"call", "options"},
     "TaskHandle": set(),
+    "Workflow": {"added", "as_part", "map", "options", "plan", "returns", "step", "to_mermaid"},
+    "WorkflowHandle": set(),
 }
 
 

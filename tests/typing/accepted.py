@@ -9,6 +9,7 @@ from typing import Any, assert_type
 from uuid import UUID
 
 from holdfast import (
+    Call,
     Holdfast,
     PayloadError,
     Retry,
@@ -31,10 +32,14 @@ from holdfast import (
     Worker,
     WorkerEvent,
     Workflow,
+    WorkflowHandle,
     any_of,
     at_least,
+    chain,
     current_task,
+    group,
 )
+from holdfast.client.call import CallPlan
 
 app = Holdfast()
 configured = Holdfast("postgresql://localhost/db", schema="queue", send_timeout=1, durable=False)
@@ -252,6 +257,25 @@ def both(wf: Workflow) -> tuple[int, str]:
     assert_type(sub, Step[int])
     assert_type(wf.map(sums, [[1], [2]], factor=3), Steps[int])
     return sub.result, wf.step(fetch, "url").result
+
+
+@app.task
+def shown(number: int, width: int = 1) -> str:
+    return str(number)
+
+
+def put_calls_together() -> None:
+    assert_type(add.call(1, 2), Call[int])
+    assert_type(add.call(1, 2).send(), WorkflowHandle[int])
+    assert_type(add.call(1, 2).then(shown), CallPlan[str])
+    assert_type(add.call(1, 2).then(add, 10).then(shown).send().get(), str)
+    assert_type(chain(add.call(1, 2), shown, fetch).send(), WorkflowHandle[str])
+    assert_type(group(add.call(n, n) for n in range(9)).then(total).send(), WorkflowHandle[int])
+    assert_type(group([add.call(1, 2)]), CallPlan[list[int]])
+    assert_type(add.call(1, 2).then(fetch.call("done")), CallPlan[str])
+    assert_type(sums.call([1]).then(shown), CallPlan[str])
+    assert_type(app.named("far").call(1, b=2), Call[Any])
+    assert_type(app.workflow_handle("0197").get(), Any)
 
 
 def build_workflows() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from typing import Generic, ParamSpec, TypeVar, Unpack, cast
 
+from holdfast.client.call import Call
 from holdfast.client.handle import TaskHandle
 from holdfast.client.sending.call import Form
 from holdfast.client.sending.dispatch import Dispatch, ManyArguments
@@ -85,6 +86,10 @@ class Task(Stepable[P, R_co]):
     async def asend(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call. When this returns, the task is durable."""
         return await self._dispatch.asend(self._form, args, kwargs)
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R_co]:
+        """A call that is not sent, for `then`, `group` and schedules."""
+        return Call(self, args, kwargs)
 
     def schedule(self, when: When, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call to be run later: in seconds, after a timedelta, or at an aware datetime."""

@@ -33,7 +33,7 @@ from holdfast.core.payload.codec import encode_arguments, to_json
 from holdfast.core.payload.signature import Signature
 from holdfast.core.records import Submission
 
-__all__ = ["Call", "Fingerprinter", "Form"]
+__all__ = ["Fingerprinter", "Form", "PreparedCall"]
 
 _AT_ONCE: Final = Due()
 _BLANK: Final = Submission(b"", "", 1, "default", 50, "", "", "", 0)
@@ -44,7 +44,7 @@ _BEFORE: Final = slice(1, Submission._fields.index("args"))
 _AFTER: Final = slice(Submission._fields.index("sent_at") + 1, None)
 
 
-class Call(NamedTuple):
+class PreparedCall(NamedTuple):
     """One call of one task, ready to be sent; `error.call` of a send that failed."""
 
     submission: Submission
@@ -72,7 +72,7 @@ class Call(NamedTuple):
         return self.own_id or self.submission.unique_slot is not None
 
     def __repr__(self) -> str:
-        return f"<Call {self.task_name} {self.id}>"
+        return f"<PreparedCall {self.task_name} {self.id}>"
 
 
 class Fingerprinter:
@@ -174,17 +174,17 @@ class Form:
         )
         return cls(blank, choice)
 
-    def fill(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> Call:
+    def fill(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> PreparedCall:
         """A call with these arguments; raises whatever is wrong with it."""
         return self._fill(args, kwargs, limit, self._id or new_id(), current())
 
     def fill_many(
         self, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], limit: int
-    ) -> list[Call]:
+    ) -> list[PreparedCall]:
         """One call for each pair of arguments, each with an id of its own."""
         given = list(calls)
         lineage = current()
-        filled: list[Call] = []
+        filled: list[PreparedCall] = []
         try:
             for (args, kwargs), id in zip(given, new_ids(len(given)), strict=True):
                 filled.append(self._fill(args, kwargs, limit, id, lineage))
@@ -248,7 +248,7 @@ class Form:
         limit: int,
         id: bytes,
         lineage: Lineage | None,
-    ) -> Call:
+    ) -> PreparedCall:
         args_json, kwargs_json, special = encode_arguments(args, kwargs, limit)
         self._check(args, kwargs, args_json, kwargs_json, special)
         now = time.time_ns() // 1_000
@@ -269,7 +269,7 @@ class Form:
             submission = submission._replace(unique_key=key or unique_slot, unique_slot=unique_slot)
         if lineage is not None:
             submission = _below(submission, lineage)
-        return Call(submission, self.has_id)
+        return PreparedCall(submission, self.has_id)
 
     def _check_times(self, good_until: int, now: int) -> None:
         until = f"good_until={from_us(good_until).isoformat()}"

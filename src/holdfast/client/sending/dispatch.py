@@ -23,7 +23,7 @@ from uuid import UUID
 from holdfast.client.access import Access, Again
 from holdfast.client.handle import Decode, TaskHandle
 from holdfast.client.registry import Registry
-from holdfast.client.sending.call import Call, Form
+from holdfast.client.sending.call import Form, PreparedCall
 from holdfast.client.sending.send_options import SendOptions
 from holdfast.core.errors import (
     ConfigError,
@@ -89,16 +89,16 @@ class Dispatch:
         """Send a call with these arguments."""
         return await self._asend(self._fill(form, args, kwargs), form.decode)
 
-    def resend(self, call: Call) -> TaskHandle[Any]:
+    def resend(self, call: PreparedCall) -> TaskHandle[Any]:
         """Send a call that was sent before."""
         return self._send(call, self._decoder(call.task_name, call.version), repeated=True)
 
-    async def aresend(self, call: Call) -> TaskHandle[Any]:
+    async def aresend(self, call: PreparedCall) -> TaskHandle[Any]:
         """Send a call that was sent before."""
         decode = self._decoder(call.task_name, call.version)
         return await self._asend(call, decode, repeated=True)
 
-    def prepare_many(self, form: Form, calls: Iterable[ManyArguments]) -> list[Call]:
+    def prepare_many(self, form: Form, calls: Iterable[ManyArguments]) -> list[PreparedCall]:
         """One call for each set of arguments."""
         self.access.check_open()
         if form.has_id:
@@ -110,7 +110,9 @@ class Dispatch:
         )
         return form.fill_many(arguments, self.access.config.max_payload)
 
-    def send_all(self, calls: Sequence[Call], *, repeated: bool = False) -> list[TaskHandle[Any]]:
+    def send_all(
+        self, calls: Sequence[PreparedCall], *, repeated: bool = False
+    ) -> list[TaskHandle[Any]]:
         """Send calls in one transaction: all of them, or none."""
         if not calls:
             return []
@@ -122,7 +124,7 @@ class Dispatch:
         return self._handles(calls, answers, repeated)
 
     async def asend_all(
-        self, calls: Sequence[Call], *, repeated: bool = False
+        self, calls: Sequence[PreparedCall], *, repeated: bool = False
     ) -> list[TaskHandle[Any]]:
         """Send calls in one transaction: all of them, or none."""
         if not calls:
@@ -140,12 +142,12 @@ class Dispatch:
             self.access, task_id.bytes, created=False, decode=self._decoder(name, version)
         )
 
-    def _fill(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+    def _fill(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PreparedCall:
         self.access.check_open()
         return form.fill(args, kwargs, self.access.config.max_payload)
 
     def _send(
-        self, call: Call, decode: Decode | None, *, repeated: bool = False
+        self, call: PreparedCall, decode: Decode | None, *, repeated: bool = False
     ) -> TaskHandle[Any]:
         try:
             answer = self._commit(call.submission, contended=repeated or call.contended)
@@ -155,7 +157,7 @@ class Dispatch:
             raise
 
     async def _asend(
-        self, call: Call, decode: Decode | None, *, repeated: bool = False
+        self, call: PreparedCall, decode: Decode | None, *, repeated: bool = False
     ) -> TaskHandle[Any]:
         try:
             answer = await self._acommit(call.submission, contended=repeated or call.contended)
@@ -221,7 +223,7 @@ class Dispatch:
                 time.sleep(self._patience.pause(tries))
 
     def _handle(
-        self, call: Call, answer: Submitted, decode: Decode | None, repeated: bool
+        self, call: PreparedCall, answer: Submitted, decode: Decode | None, repeated: bool
     ) -> TaskHandle[Any]:
         created = answer.answer is _CREATED
         if not created:
@@ -230,7 +232,7 @@ class Dispatch:
         return TaskHandle(self.access, answer.id, created=created, decode=decode)
 
     def _handles(
-        self, calls: Sequence[Call], answers: Sequence[Submitted], repeated: bool
+        self, calls: Sequence[PreparedCall], answers: Sequence[Submitted], repeated: bool
     ) -> list[TaskHandle[Any]]:
         access = self.access
         decode = self._decoder(calls[0].task_name, calls[0].version)
@@ -324,7 +326,7 @@ def _settling(submission: Submission) -> Iterator[None]:
         raise _never_settled(submission) from None
 
 
-def _is_created(call: Call, answer: Submitted, repeated: bool) -> bool:
+def _is_created(call: PreparedCall, answer: Submitted, repeated: bool) -> bool:
     """Whether a task that was there already is all the same the work of this very send."""
     if answer.answer is SubmitAnswer.EXISTING and answer.id == call.submission.id:
         # An id that was made for this send and exists already: the answer of our own first

@@ -1,0 +1,103 @@
+"""The function that builds a workflow, as its users hold it.
+
+Owns `WorkflowFunction`. It is a task too, whose code builds and hands over: that is how it can be
+a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Concatenate, ParamSpec, TypeVar, Unpack, cast
+
+from holdfast.client.call import Call
+from holdfast.client.sending.call import Form
+from holdfast.client.sending.dispatch import Dispatch
+from holdfast.client.sending.send_options import PLAIN
+from holdfast.client.sending.start import astart, start
+from holdfast.client.sending.task_step import TaskStepForm
+from holdfast.client.workflow import Workflow, WorkflowChoice, WorkflowOptions, built, choose
+from holdfast.client.workflow_handle import WorkflowHandle
+from holdfast.core.errors import ConfigError
+from holdfast.core.options.definition import TaskDefinition
+from holdfast.core.workflows.stepable import Stepable, StepForm
+
+__all__ = ["WorkflowFunction"]
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class WorkflowFunction(Stepable[P, R_co]):
+    """A function that builds a workflow; `send` builds one and starts it."""
+
+    def __init__(
+        self,
+        definition: TaskDefinition,
+        builder: Callable[Concatenate[Workflow, P], R_co],
+        dispatch: Dispatch,
+        choice: WorkflowChoice,
+    ) -> None:
+        self._definition = definition
+        self._builder = builder
+        self._dispatch = dispatch
+        self._choice = choice
+        update_wrapper(cast("Callable[P, R_co]", self), builder)
+
+    @property
+    def name(self) -> str:
+        """The name it is stored under."""
+        return self._definition.name
+
+    @property
+    def version(self) -> int:
+        """Its version."""
+        return self._definition.version
+
+    def options(self, **options: Unpack[WorkflowOptions]) -> WorkflowFunction[P, R_co]:
+        """The same workflow with other options: id, run_at, unique, deadline, tags."""
+        choice = choose(self._choice, options)
+        return WorkflowFunction(self._definition, self._builder, self._dispatch, choice)
+
+    def send(self, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R_co]:
+        """Build the graph and start it. When this returns, the whole is durable."""
+        wf = self.build(*args, **kwargs)
+        plan = wf._plan()
+        return wf._handle(self._dispatch, plan, start(self._dispatch.access, plan))
+
+    async def asend(self, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R_co]:
+        """Build the graph and start it. When this returns, the whole is durable."""
+        wf = self.build(*args, **kwargs)
+        plan = wf._plan()
+        return wf._handle(self._dispatch, plan, await astart(self._dispatch.access, plan))
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R_co]:
+        """A call that is not sent, for `then`, `group` and schedules."""
+        return Call(self, args, kwargs)
+
+    def build(self, *args: P.args, **kwargs: P.kwargs) -> Workflow:
+        """Build the graph without starting it: to look at it, or to test it."""
+        return built(self._definition, self._builder, self._choice, args, kwargs, self._limit)
+
+    def __step_form__(self) -> StepForm:
+        if self._choice.unique is not None or self._choice.id is not None:
+            raise ConfigError(
+                f"workflow {self.name!r} has an id or is unique, and a sub-workflow is neither: "
+                "give them to the whole",
+                option="id",
+            )
+        return TaskStepForm(
+            Form.of(self._definition, PLAIN),
+            self._dispatch,
+            self.name,
+            step_name=self._builder.__name__,
+            signature=self._definition.signature,
+            hidden="workflow",
+        )
+
+    @property
+    def _limit(self) -> int:
+        return self._dispatch.access.config.max_payload
+
+    def __repr__(self) -> str:
+        return f"<WorkflowFunction {self.name} version {self.version}>"
