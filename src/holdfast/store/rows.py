@@ -86,6 +86,11 @@ def optional_text(value: str | None) -> str | None:
     return next(texts([value]), None)
 
 
+def as_bound(text: str) -> str | bytes:
+    """A text of a row, to find its place again; its bytes, if it is not UTF-8."""
+    return text if _is_utf8(text) else text.encode("utf-8", "surrogateescape")
+
+
 def key(value: bytes | str | int) -> Key:
     """A row key: an id on PostgreSQL, an integer on SQLite."""
     return value if type(value) is int else uuid(value)  # type: ignore[arg-type]

@@ -2,8 +2,10 @@
 -- the first tasks in its order. One descent of the index for each key, however many tasks it has; of
 -- each key at most :each entries are examined. A key of which none can be taken stands here, too.
 -- Differs from PostgreSQL: the tasks of a key are found by a correlated subquery; the key; batches.
+-- A key that was written by hand and is not UTF-8 is given as its bytes. A function takes the affinity
+-- of the CAST away, which would keep the index from being used.
 WITH RECURSIVE walk (step, concurrency_key) AS (
-    SELECT 0, :after_key
+    SELECT 0, coalesce(CAST(:after_key AS TEXT), '')
     UNION ALL
     SELECT walk.step + 1, (
         SELECT min(coalesce(task.concurrency_key, ''))

@@ -303,7 +303,7 @@ def _limited_candidates(request: Request, names: Iterable[str], caps: dict[str, 
 
 def _keyed_candidates(request: Request, after_key: str, keys: int) -> Statement:
     params = claim_params(request) | {
-        "after_key": after_key,
+        "after_key": rows.as_bound(after_key),
         "keys": keys,
         "each": max(4, MOST_KEYS // keys),
     }
