@@ -32,6 +32,7 @@ PACKAGES = (
     "cli/render",
     "cli/selection",
     "cli/session",
+    "web",
 )
 """Those that the contracts name, modules among them."""
 

@@ -24,6 +24,7 @@ FROM_OUTSIDE: Final = (
     "tests/faults/",
     "tests/runtime/child/",
     "tests/store/conformance/",
+    "tests/web/",
 )
 
 

@@ -61,6 +61,7 @@ class Access:
         self._borrowed = False
         self._closed = False
         self.acquainted: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        self._beside: dict[tuple[int, float], Access] = {}
         self._beginnings: list[Callable[[], None]] = []
         self.in_each_process(self._begin)
         _open_apps.add(self)
@@ -130,6 +131,23 @@ class Access:
                 self.config = replace(self.config, driver=library)
             return self.config.store
 
+    def beside(self, *, max_connections: int, statement_timeout: float) -> Access:
+        """The same database on connections of their own, with a bound for each statement: for what
+        must never keep the app waiting. Closed with the app."""
+        if self.config.store.in_memory or self._borrowed:
+            # There is nothing to connect to a second time.
+            return self
+        bound = min(statement_timeout, self.config.statement_timeout)
+        chosen = max_connections, bound
+        with self._opening:
+            if chosen not in self._beside:
+                self.check_open()
+                config = replace(
+                    self.config, max_connections=max_connections, statement_timeout=bound
+                )
+                self._beside[chosen] = Access(config)
+            return self._beside[chosen]
+
     def borrow(self, store: Store) -> None:
         """Use a store that the caller opens and closes: a worker's child has none of its own.
 
@@ -167,6 +185,8 @@ class Access:
             self._closed = True
             while self._inside and time.monotonic() < deadline:
                 self._all_left.wait(deadline - time.monotonic())
+        for other in list(self._beside.values()):
+            other.close()
         self.offload.close()
         self.waiter.close()
         with self._opening:

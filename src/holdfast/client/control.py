@@ -131,6 +131,14 @@ class Control:
         """
         return Acting(by, origin, filter)
 
+    def beside(self, *, max_connections: int, statement_timeout: float) -> Control:
+        """The same on other connections to the same database, with a bound for each statement:
+        for what must never keep the app waiting. They are closed with the app."""
+        other = self._access.beside(
+            max_connections=max_connections, statement_timeout=statement_timeout
+        )
+        return self if other is self._access else Control(other)
+
     def now(self) -> datetime:
         """The database's clock, by which every time here goes."""
         return from_us(self._access.run(partial(timing.next_due)).now)

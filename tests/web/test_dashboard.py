@@ -1,0 +1,47 @@
+"""The way of a request: host, origin, route, visitor, answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from holdfast import Holdfast
+from holdfast.web.dashboard import dashboard
+from holdfast.web.guard import HEADERS
+from tests.web.client import WebClient
+
+
+def test_health_is_open_to_all(app: Holdfast, web: Callable[..., WebClient]) -> None:
+    client = web(dashboard(app))
+    assert client.get("/api/v1/health/live").json() == {"status": "live"}
+    assert client.get("/api/v1/health/ready").json() == {"status": "ready"}
+
+
+@pytest.mark.parametrize("path", ["/api/v1/health/live", "/nothing", "/api/nothing"])
+def test_every_answer_carries_the_headers(
+    path: str, app: Holdfast, web: Callable[..., WebClient]
+) -> None:
+    answer = web(dashboard(app)).get(path)
+    assert {name: answer.headers[name] for name in HEADERS} == dict(HEADERS)
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_an_unknown_path_is_404_in_the_language_of_its_place(admin: WebClient) -> None:
+    api, page = admin.get("/api/v1/nothing"), admin.get("/nothing")
+    assert (api.status_code, api.json()["kind"]) == (404, "not_found")
+    assert page.status_code == 404
+    assert page.headers["content-type"].startswith("text/html")
+    wrong = admin.post("/api/v1/health/live")
+    assert (wrong.status_code, wrong.json()["kind"]) == (405, "method_not_allowed")
+
+
+def test_only_hosts_that_are_listed_are_answered(
+    app: Holdfast, web: Callable[..., WebClient]
+) -> None:
+    client = web(dashboard(app, hosts=["localhost", "[::1]"]))
+    for host in ("localhost", "localhost:8000", "LOCALHOST", "[::1]:8000"):
+        assert client.get("/api/v1/health/live", headers={"host": host}).status_code == 200
+    for host in ("evil.example", "localhost.evil.example", "localhost@evil", "", "[::2]"):
+        answer = client.get("/api/v1/health/live", headers={"host": host})
+        assert (answer.status_code, answer.json()["kind"]) == (421, "unknown_host")
