@@ -14,10 +14,11 @@ from typing import Final, Literal, TypedDict, Unpack
 
 from holdfast.client.access import Access
 from holdfast.core.errors import ConfigError
+from holdfast.core.metrics import families, metrics_text
 from holdfast.core.moment import Span, from_us, optional_us, span_us
 from holdfast.core.statistics import ENDINGS, RUN, WAIT, level_for, percentile
 from holdfast.store.op import Steps, reads
-from holdfast.store.verbs import statistics, timing
+from holdfast.store.verbs import fleet, statistics, timing
 
 __all__ = [
     "CountedTasks",
@@ -177,6 +178,14 @@ class StatsControl:
     async def atotals(self) -> Sequence[StatsPoint]:
         """What was ever counted, of each queue and task: such a count never goes down."""
         return _points(await self._access.arun(partial(statistics.totals)))
+
+    def prometheus(self) -> str:
+        """Metrics of the whole fleet, in the text format of Prometheus."""
+        return metrics_text(families(self._access.run(partial(fleet.reading))))
+
+    async def aprometheus(self) -> str:
+        """Metrics of the whole fleet, in the text format of Prometheus."""
+        return metrics_text(families(await self._access.arun(partial(fleet.reading))))
 
     def depths(self) -> Sequence[QueueDepth]:
         """How deep each queue is now."""

@@ -137,3 +137,35 @@ def test_depths(lab: Lab) -> None:
 def test_the_turn_to_write_down_depths(lab: Lab) -> None:
     assert lab.run(statistics.take_depth_turn(every_us=60 * SECOND))
     assert not lab.run(statistics.take_depth_turn(every_us=60 * SECOND))
+
+
+def test_a_program_that_makes_up_names_does_not_fill_the_store(lab: Lab) -> None:
+    start = lab.clock.move_to(MORNING // HOUR * HOUR + HOUR)
+
+    def count(*names: tuple[str, str]) -> None:
+        lab.run(statistics.add_tallies([Tally.of("w", q, t, completed=1) for q, t in names]))
+
+    def ever() -> dict[tuple[object, object], int]:
+        found = lab.run(statistics.totals(most_names=3))
+        return {(each.queue_name, each.task_name): each.counts["completed"] for each in found}
+
+    count(("q", "a"), ("q", "b"))
+    lab.run(statistics.fold(start + MINUTE, most_names=3))
+    count(("q", "a"), ("q", "c"), ("q", "d"), ("r", "e"))
+    expected = {("q", "a"): 2, ("q", "b"): 1, ("q", "c"): 1, ("q", "(other)"): 1}
+    before = ever()
+    assert before == {**expected, ("(other)", "(other)"): 1}
+    lab.clock.move_to(start + MINUTE)
+    lab.run(statistics.fold(start + MINUTE, most_names=3))
+    assert ever() == before
+    count(("q", "f"), ("q", "a"))
+    assert ever() == {
+        **before,
+        ("q", "a"): 3,
+        ("q", "(other)"): 2,
+    }
+    # What is kept for some days only is kept by name.
+    by_minute = lab.run(
+        statistics.series("minute", step_us=MINUTE, by_task=True, start=start, until=start + HOUR)
+    )
+    assert {each.task_name for each in by_minute} == {"a", "b", "c", "d", "e", "f"}

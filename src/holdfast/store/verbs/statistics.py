@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from holdfast.core.metrics import MOST_NAMES
 from holdfast.core.statistics import COUNTERS, Counts, Level
 from holdfast.store import rows
-from holdfast.store.op import At, Column, Statement, Steps, Table, alone, reads, writes
+from holdfast.store.op import At, Column, Rows, Statement, Steps, Table, alone, reads, writes
 from holdfast.store.verbs.queues import list_queues
 from holdfast.store.verbs.timing import next_due
 
@@ -30,8 +31,6 @@ DEPTH_CAP: Final = 100_000
 """Where the counting of a queue's tasks stops."""
 _SENDS, _DEPTHS = "stats", "depths"
 _MINUTE_US: Final = 60_000_000
-_LATEST: Final = 253_000_000_000_000_000
-_WHOLE: Final = 9_000_000_000_000_000_000
 
 
 class Tally(NamedTuple):
@@ -138,9 +137,16 @@ _SENT_COLUMNS: Final = {
 
 
 @writes
-def fold(before: int) -> Steps[None]:
-    """Add up the counters of all workers of the minutes before this time."""
-    yield Statement("fold_stats", {"before": At(before // _MINUTE_US * _MINUTE_US)})
+def fold(before: int, *, most_names: int = MOST_NAMES) -> Steps[None]:
+    """Add up the counters of all workers of the minutes before this time.
+
+    For ever, only the first `most_names` pairs of queue and task are counted by name: a program
+    that makes up names must not fill the store, nor what reads the counters.
+    """
+    yield Statement(
+        "fold_stats",
+        {"before": At(before // _MINUTE_US * _MINUTE_US), "most_names": most_names},
+    )
 
 
 class Depth(NamedTuple):
@@ -230,20 +236,13 @@ def series(
             "by_task": by_task,
         },
     )
-    return [
-        CountedStep(at, name, of, dict(zip(COUNTERS, numbers, strict=True)))
-        for at, name, of, *numbers in found
-    ]
+    return _steps(found)
 
 
 @reads
-def totals() -> Steps[list[CountedStep]]:
+def totals(*, most_names: int = MOST_NAMES) -> Steps[list[CountedStep]]:
     """What was ever counted, of each queue and task; such a count never goes down."""
-    return (
-        yield from series(
-            "ever", start=0, until=_LATEST, step_us=_WHOLE, by_queue=True, by_task=True
-        )
-    )
+    return _steps((yield Statement("stats_totals", {"most_names": most_names})))
 
 
 @reads
@@ -262,6 +261,13 @@ def depth_series(
         },
     )
     return [(at, Depth(*numbers)) for at, *numbers in found]
+
+
+def _steps(found: Rows) -> list[CountedStep]:
+    return [
+        CountedStep(at, name, of, dict(zip(COUNTERS, numbers, strict=True)))
+        for at, name, of, *numbers in found
+    ]
 
 
 def _position(value: object) -> int | None:
