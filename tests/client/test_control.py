@@ -196,3 +196,27 @@ def test_a_stack_nobody_gives(app: Holdfast, hands: Hands) -> None:
         asyncio.run(app.control.tasks.astack(handle, timeout=0.01))
     with pytest.raises(ConfigError, match="timeout=nan is not usable"):
         app.control.tasks.stack(handle, timeout=float("nan"))
+
+
+@pytest.mark.parametrize("by", ["a\nb", "\x1b[31m", "a\x00", "\ud800", "", " ", "x" * 1001])
+def test_who_pauses_is_a_line_of_text(app: Holdfast, by: str) -> None:
+    with pytest.raises(ConfigError, match="on one line"):
+        app.control.queues.pause("a", by=by)
+    with pytest.raises(ConfigError, match="on one line"):
+        app.control.queues.limit("a", None, by=by)
+    assert not app.control.queues.list()
+
+
+@pytest.mark.parametrize("text", ["a\x00", "\udcff"])
+def test_what_nothing_stored_can_equal_is_refused(app: Holdfast, text: str) -> None:
+    control = app.control
+    for ask in (
+        lambda: control.tasks.list(name=text),
+        lambda: control.tasks.count(queue=text),
+        lambda: control.stats.series(queue=text),
+        lambda: control.stats.summary(task=text),
+        lambda: control.audit.list(by=text),
+        lambda: control.workers.stop(text),
+    ):
+        with pytest.raises(ConfigError, match="NUL or is not UTF-8"):
+            ask()

@@ -80,3 +80,16 @@ def test_due() -> None:
     assert due(moment, option="delay") == Due(run_at=to_us(moment))
     with pytest.raises(ConfigError, match="give seconds, a timedelta or an aware datetime"):
         due("60", option="delay")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
+        datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))),
+    ],
+)
+def test_a_moment_that_has_no_place_in_utc_is_refused(moment: datetime) -> None:
+    with pytest.raises(ConfigError, match="outside the years 1 to 9999"):
+        instant_us(moment, option="run_at")
+    assert instant_us(datetime.max.replace(tzinfo=UTC), option="run_at")

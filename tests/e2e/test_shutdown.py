@@ -195,3 +195,35 @@ def test_in_the_middle_of_load(site: Site) -> None:
         outcomes = [attempt.outcome for attempt in handle.attempts()]
         assert len(outcomes) == info.attempt
         assert set(outcomes[:-1]) <= {AttemptOutcome.INTERRUPTED}
+
+
+def test_an_operator_orders_a_worker_to_drain(site: Site) -> None:
+    """What runs may take longer than the grace, and nothing more is begun."""
+    worker = start(site, 0.1)
+    (running,) = begin(site, "stops")
+    (name,) = [each.id for each in site.app.control.workers.list()]
+    assert site.app.control.workers.drain(name, "nobody") == {name: True, "nobody": False}
+    until(lambda: "draining: 1 running task(s)" in worker.said)
+    later = site.send("resubmits", "later")
+    (shown,) = site.app.control.workers.list()
+    assert (shown.command, shown.queues) == ("drain", ())
+    # Longer than its grace: a `stop` task would be stalled by an ordinary stop.
+    since = time.monotonic()
+    until(lambda: time.monotonic() > since + 0.3)
+    site.ledger.open_gate("stops")
+    assert worker.wait(10) == 0
+    assert (running.status(), later.status()) == (TaskStatus.COMPLETED, TaskStatus.PENDING)
+    assert not site.app.control.workers.list()
+    entries = site.app.control.audit.list(verb="drain").entries
+    assert [entry.subject for entry in entries] == [f"worker {name}"]
+
+
+def test_a_stronger_order_makes_an_end_of_draining(site: Site) -> None:
+    worker = start(site, 60)
+    (running,) = begin(site, "stops")
+    (name,) = [each.id for each in site.app.control.workers.list()]
+    site.app.control.workers.drain(name)
+    until(lambda: "draining: " in worker.said)
+    site.app.control.workers.stop(name, interrupt=True)
+    assert worker.wait(15) == 0
+    assert running.status() is TaskStatus.STALLED

@@ -21,7 +21,7 @@ COMMANDS: Final = {
     "worker": "Run the tasks of the app MODULE:APP.",
     "tasks": "Look at tasks, send them, and steer them.",
     "queues": "See what waits; pause, resume and limit queues.",
-    "workers": "See which workers there are.",
+    "workers": "See which workers there are; have them stop.",
     "dead-letters": "Tasks that failed for good: list, resubmit, delete.",
     "stats": "Rates, waits and run times of the last minutes.",
     "db": "See whether the database can be used; upgrade its tables.",

@@ -265,8 +265,13 @@ def _ask(verb: str, counts: Counter[TaskStatus]) -> None:
     number = counts.total()
     what = "1 task" if number == 1 else f"{number:,} tasks"
     parts = ", ".join(f"{count:,} {status.value}" for status, count in counts.most_common())
+    confirm(f"{verb} {what} ({parts})?")
+
+
+def confirm(question: str) -> None:
+    """Go on if somebody says yes; anything else ends the command."""
     try:
-        agreed = click.confirm(f"{verb} {what} ({parts})?", err=True)
+        agreed = click.confirm(question, err=True)
     except click.Abort as abort:
         if isinstance(abort.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None

@@ -95,12 +95,18 @@ def _asked(before: int | None, limit: int, where: AuditFilter) -> Callable[[], O
         audit_entries.entries,
         before=before,
         limit=size,
-        actor=where.get("by"),
-        verb=where.get("verb"),
-        subject=where.get("subject"),
+        **_texts(where),
         since=optional_us(where.get("since"), option="since"),
         until=optional_us(where.get("until"), option="until"),
     )
+
+
+def _texts(where: AuditFilter) -> dict[str, str | None]:
+    given = {"actor": where.get("by"), "verb": where.get("verb"), "subject": where.get("subject")}
+    return {
+        name: None if text is None else checks.stored_text(text, name)
+        for name, text in given.items()
+    }
 
 
 def _page(found: Entries, limit: int) -> AuditPage:

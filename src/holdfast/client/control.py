@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, TypedDict, TypeVar, Unpack
+from typing import Final, Literal, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from holdfast.client.access import Access
@@ -165,11 +165,11 @@ class TaskControl(LimitedTasks, TaskQuestions):
 
     def count(self, *, queue: str | None = None) -> TaskCounts:
         """How many tasks there are in each status; `at_least` says where there may be more."""
-        return TaskCounts(self._access.run(partial(inspect.counts, queue)))
+        return TaskCounts(self._access.run(_counting(queue)))
 
     async def acount(self, *, queue: str | None = None) -> TaskCounts:
         """How many tasks there are in each status; `at_least` says where there may be more."""
-        return TaskCounts(await self._access.arun(partial(inspect.counts, queue)))
+        return TaskCounts(await self._access.arun(_counting(queue)))
 
     def cancel(self, *ids: TaskId) -> dict[UUID, TaskStatus | None]:
         """Cancel tasks; the status of each afterwards, None for one that does not exist."""
@@ -332,6 +332,10 @@ def _done(
     return recorded(verb, make, lambda done: _effect([k for k, v in done.items() if v], changes))
 
 
+def _counting(queue: str | None) -> Callable[[], Op[inspect.Counts]]:
+    return partial(inspect.counts, None if queue is None else checks.stored_text(queue, "queue"))
+
+
 def _cancelling(ids: Iterable[TaskId]) -> Callable[[], Op[dict[bytes, TaskStatus | None]]]:
     ended = (TaskStatus.CANCELLED, TaskStatus.RUNNING)
     return recorded(
@@ -352,7 +356,8 @@ def _deleting_unreadable(keys: Sequence[str]) -> Callable[[], Op[dict[str, bool]
 
 
 def _pausing(queue: str, by: str | None) -> Callable[[], Op[None]]:
-    verb = partial(queues.pause, checks.queue_name(queue), by=by or actor_here())
+    who = actor_here() if by is None else checks.one_line(by, "by")
+    verb = partial(queues.pause, checks.queue_name(queue), by=who)
     return recorded("pause", verb, lambda _: Effect(1, f"queue {queue}"))
 
 
@@ -383,11 +388,11 @@ def _listing(
     workflow = where.get("workflow_id")
     wanted = TaskFilter(
         status=_statuses(where.get("status", ())),
-        queue_name=where.get("queue"),
-        task_name=where.get("name"),
-        tag=where.get("tag"),
-        worker_id=where.get("worker_id"),
-        error_code=where.get("error_code"),
+        queue_name=_text(where, "queue"),
+        task_name=_text(where, "name"),
+        tag=_text(where, "tag"),
+        worker_id=_text(where, "worker_id"),
+        error_code=_text(where, "error_code"),
         workflow_id=None if workflow is None else as_bytes(workflow),
         created_from=optional_us(where.get("submitted_from"), option="submitted_from"),
         created_until=optional_us(where.get("submitted_until"), option="submitted_until"),
@@ -396,6 +401,13 @@ def _listing(
     start = None if before is None else as_bytes(before)
     size = checks.at_least(1, limit, "limit")
     return partial(newest.newest, wanted, before=start, limit=size)
+
+
+def _text(
+    where: Filter, name: Literal["queue", "name", "tag", "worker_id", "error_code"]
+) -> str | None:
+    given = where.get(name)
+    return None if given is None else checks.stored_text(given, name)
 
 
 def _statuses(given: TaskStatus | str | Iterable[TaskStatus | str]) -> frozenset[TaskStatus]:

@@ -26,12 +26,12 @@ class LimitedQueues:
     def limit(self, queue: str, limit: Limits | None, *, by: str | None = None) -> None:
         """Limit a queue, at once and everywhere; None removes what was set."""
         scope = queue_scope(checks.queue_name(queue))
-        self._access.run(partial(limits.choose, scope, read(limit), by=by))
+        self._access.run(partial(limits.choose, scope, read(limit), by=_who(by)))
 
     async def alimit(self, queue: str, limit: Limits | None, *, by: str | None = None) -> None:
         """Limit a queue, at once and everywhere; None removes what was set."""
         scope = queue_scope(checks.queue_name(queue))
-        await self._access.arun(partial(limits.choose, scope, read(limit), by=by))
+        await self._access.arun(partial(limits.choose, scope, read(limit), by=_who(by)))
 
     def fair(self, queue: str, fair: bool = True) -> None:
         """Whether the concurrency keys of a queue take turns (they do), or its tasks go in strict
@@ -55,10 +55,14 @@ class LimitedTasks:
         """Limit a task, at once and everywhere, instead of what its code says; None: as its code
         says."""
         scope = task_scope(checks.task_name(name))
-        self._access.run(partial(limits.choose, scope, read(limit), by=by))
+        self._access.run(partial(limits.choose, scope, read(limit), by=_who(by)))
 
     async def alimit(self, name: str, limit: Limits | None, *, by: str | None = None) -> None:
         """Limit a task, at once and everywhere, instead of what its code says; None: as its code
         says."""
         scope = task_scope(checks.task_name(name))
-        await self._access.arun(partial(limits.choose, scope, read(limit), by=by))
+        await self._access.arun(partial(limits.choose, scope, read(limit), by=_who(by)))
+
+
+def _who(by: str | None) -> str | None:
+    return None if by is None else checks.one_line(by, "by")

@@ -16,6 +16,7 @@ from holdfast.client.access import Access
 from holdfast.core.errors import ConfigError
 from holdfast.core.metrics import families, metrics_text
 from holdfast.core.moment import Span, from_us, optional_us, span_us
+from holdfast.core.options import checks
 from holdfast.core.statistics import ENDINGS, RUN, WAIT, level_for, percentile
 from holdfast.store.op import Steps, reads
 from holdfast.store.verbs import fleet, statistics, timing
@@ -257,6 +258,9 @@ def _range(options: SeriesOptions, now: int, *, bounded: bool = True) -> _Range:
     if unknown:
         names = ", ".join(sorted(SeriesOptions.__annotations__))
         raise ConfigError(f"a series has no option {min(unknown)!r}: use {names}")
+    for name in ("queue", "task"):
+        if options.get(name) is not None:
+            checks.stored_text(options.get(name), name)
     by = options.get("by")
     if by not in (None, "queue", "task"):
         raise ConfigError(f'by={by!r} is not usable: give "queue" or "task"')

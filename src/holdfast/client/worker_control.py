@@ -1,21 +1,24 @@
-"""`app.control.workers`: which workers there are, and how each is doing."""
+"""`app.control.workers`: which workers there are, how each is doing, and orders to stop."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from holdfast.client.access import Access
+from holdfast.client.acting import Effect, recorded
 from holdfast.client.info import Listing
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.moment import from_us
+from holdfast.core.options import checks
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import WorkerRecord, WorkerState
-from holdfast.store.op import Steps, reads
+from holdfast.store.op import Op, Steps, reads
 from holdfast.store.verbs.timing import next_due
-from holdfast.store.verbs.workers import list_workers, states
+from holdfast.store.verbs.workers import WorkerOrder, give_order, list_workers, states
 
 __all__ = ["WorkerControl", "WorkerInfo", "WorkerSnapshot"]
 
@@ -53,7 +56,7 @@ class WorkerInfo:
     """What it can run: `name@version`."""
     settings: dict[str, Any]
     command: str | None
-    """An order it has not obeyed yet."""
+    """An order it has not carried out yet: `drain`, `stop` or `interrupt`."""
     latest: WorkerSnapshot | None
     """Its last snapshot; one is made every `snapshot_interval` seconds."""
 
@@ -71,6 +74,47 @@ class WorkerControl:
     async def alist(self, *, stopped: bool = False) -> Listing[WorkerInfo]:
         """The workers, the newest first; with `stopped`, also those that have stopped."""
         return await self._access.arun(partial(_workers, stopped))
+
+    def stop(self, *workers: str, interrupt: bool = False) -> dict[str, bool]:
+        """Have workers stop, as SIGTERM does; True for each that is there to hear it.
+
+        They claim nothing more at once, and what runs has their `grace` to end. With `interrupt`
+        it has none. A worker reads this within some two seconds.
+        """
+        return self._access.run(_ordering(workers, _order(interrupt=interrupt)))
+
+    async def astop(self, *workers: str, interrupt: bool = False) -> dict[str, bool]:
+        """Have workers stop, as SIGTERM does; True for each that is there to hear it."""
+        return await self._access.arun(_ordering(workers, _order(interrupt=interrupt)))
+
+    def drain(self, *workers: str) -> dict[str, bool]:
+        """Have workers claim nothing more, end what they run, however long it takes, and stop;
+        True for each that is there to hear it."""
+        return self._access.run(_ordering(workers, WorkerOrder.DRAIN))
+
+    async def adrain(self, *workers: str) -> dict[str, bool]:
+        """Have workers claim nothing more, end what they run, however long it takes, and stop."""
+        return await self._access.arun(_ordering(workers, WorkerOrder.DRAIN))
+
+
+def _order(*, interrupt: bool) -> WorkerOrder:
+    return WorkerOrder.INTERRUPT if interrupt else WorkerOrder.STOP
+
+
+def _ordering(workers: Sequence[str], order: WorkerOrder) -> Callable[[], Op[dict[str, bool]]]:
+    for worker in workers:
+        checks.stored_text(worker, "worker")
+    return recorded(
+        order.name.lower(),
+        partial(give_order, workers, order),
+        lambda told: _effect([worker for worker, heard in told.items() if heard]),
+    )
+
+
+def _effect(workers: Sequence[str]) -> Effect:
+    if len(workers) == 1:
+        return Effect(1, f"worker {workers[0]}")
+    return Effect(len(workers), f"{len(workers):,} workers", {"workers": workers})
 
 
 @reads

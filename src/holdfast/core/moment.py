@@ -35,6 +35,8 @@ When: TypeAlias = "float | timedelta | datetime"
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_FIRST_US: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST_US: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _LONGEST_US: Final = 100 * 366 * 86_400 * 1_000_000
 _SPAN: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)\s*")
@@ -70,7 +72,14 @@ def instant_us(moment: datetime, *, option: str) -> int:
             "use datetime.now(timezone.utc), or call .astimezone() on it",
             option=option,
         )
-    return to_us(moment)
+    us = to_us(moment)
+    if not _FIRST_US <= us <= _LAST_US:
+        raise ConfigError(
+            f"{option}={moment.isoformat()} is not usable: in UTC it is outside the years 1 to "
+            "9999",
+            option=option,
+        )
+    return us
 
 
 def optional_us(moment: datetime | None, *, option: str) -> int | None:

@@ -166,3 +166,18 @@ def test_what_cannot_be_read_has_a_line_of_its_own_and_can_be_deleted(
     assert "holdfast tasks delete --unreadable KEY" in said.err
     operator("tasks", "delete", "--unreadable", row["key"])
     assert operator("tasks", "list").lines == said.lines[:2]
+
+
+@pytest.mark.parametrize("option", ["--queue", "--name", "--tag", "--worker", "--error"])
+@pytest.mark.parametrize("text", ["a\udcff", "\x00"])
+def test_a_filter_that_nothing_stored_can_equal(operator: Operator, option: str, text: str) -> None:
+    said = operator("tasks", "list", option, text, code=2)
+    assert "it holds a NUL or is not UTF-8" in said.err
+
+
+@pytest.mark.parametrize(
+    "when", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "99999999d", "-1e400"]
+)
+def test_times_at_the_ends_of_the_calendar(operator: Operator, when: str) -> None:
+    assert "is not a time" in operator("tasks", "list", "--since", when, code=2).err
+    assert "is not a time" in operator("tasks", "send", "x", "--delay", when, code=2).err

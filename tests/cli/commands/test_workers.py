@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast.core.records import WorkerState
 from holdfast.store.verbs import workers
+from holdfast.store.verbs.audit_entries import entries
 from tests.cli.conftest import Operator, join
 from tests.support.stores import Lab
 
@@ -74,3 +77,40 @@ def test_a_worker_that_cannot_be_read_hides_no_other(operator: Operator, lab: La
     found = operator("workers", "list", "--json").json
     assert [worker["worker_id"] for worker in found["workers"]] == ["good"]
     assert [row["key"] for row in found["unreadable"]] == ["bad"]
+
+
+def test_orders(operator: Operator, lab: Lab) -> None:
+    for name in ("aa11", "aa22", "bb33"):
+        join(lab, name)
+    lab.run(workers.stop("bb33"))
+    said = operator("workers", "drain", "aa1", "bb33")
+    assert said.lines == ["aa11  has been asked to drain", "bb33  has stopped already"]
+    assert {row[0]: row[1] for row in operator("workers", "list").rows} == {
+        "aa11": "draining",
+        "aa22": "alive",
+    }
+    assert "may be any of 2 workers" in operator("workers", "stop", "aa", code=2).err
+    assert "begins with zz" in operator("workers", "stop", "zz", code=1).err
+    assert "which workers?" in operator("workers", "stop", code=2).err
+    assert "give --yes" in operator("workers", "stop", "--all", code=2).err
+    told = operator("workers", "stop", "--all", "--interrupt", "-y", "--json").json
+    assert {row["worker_id"]: row["told"] for row in told["workers"]} == {
+        "aa11": True,
+        "aa22": True,
+    }
+    commands = {w["worker_id"]: w["command"] for w in _listed(operator)}
+    assert commands == {"aa11": "interrupt", "aa22": "interrupt"}
+    # Nobody is there to obey, so nobody is waited for.
+    lab.clock.advance(31)
+    join(lab, "cc44")
+    assert "has not been seen" in operator("workers", "stop", "aa11", "--wait", code=1).err
+    audit = lab.run(entries(limit=9))
+    assert [(entry.verb, entry.count) for entry in audit] == [
+        ("stop", 1),
+        ("interrupt", 2),
+        ("drain", 1),
+    ]
+
+
+def _listed(operator: Operator) -> Any:
+    return operator("workers", "list", "--json").json["workers"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from holdfast.core.records import WorkerRecord, WorkerState
 from holdfast.store.verbs import workers
 from tests.support.stores import MORNING, SECOND, Lab
@@ -66,8 +68,26 @@ def test_a_worker_says_goodbye_once(lab: Lab) -> None:
 
 def test_a_worker_hears_an_operators_order_when_it_reports(lab: Lab) -> None:
     register(lab, "w-1")
-    lab.sql("UPDATE holdfast_workers SET command = 'stop'")
+    told = lab.run(workers.give_order(["w-1", "nobody"], workers.WorkerOrder.STOP))
+    assert told == {"w-1": True, "nobody": False}
     assert register(lab, "w-1").command == "stop"
+    assert lab.run(workers.read_order("w-1")) is workers.WorkerOrder.STOP
+
+
+def test_an_order_is_obeyed_when_the_worker_has_stopped(lab: Lab) -> None:
+    register(lab, "w-1")
+    assert lab.run(workers.read_order("w-1")) is None
+    lab.run(workers.give_order(["w-1"], workers.WorkerOrder.DRAIN))
+    lab.run(workers.stop("w-1"))
+    assert lab.run(workers.read_order("w-1")) is None
+    assert lab.run(workers.give_order(["w-1"], workers.WorkerOrder.DRAIN)) == {"w-1": False}
+
+
+@pytest.mark.parametrize("text", ["", "explode", "STOP", "x" * 100_000])
+def test_what_is_no_order_is_none(lab: Lab, text: str) -> None:
+    register(lab, "w-1")
+    lab.sql("UPDATE holdfast_workers SET command = :said", said=text)
+    assert lab.run(workers.read_order("w-1")) is None
 
 
 def test_a_snapshot_keeps_every_setting_and_figure(lab: Lab) -> None:

@@ -1,7 +1,12 @@
-"""`holdfast workers`: see which workers there are."""
+"""`holdfast workers`: see which workers there are, and have them stop.
+
+Owns the choice of workers, by what begins their ids, and waiting until they have gone.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -10,7 +15,8 @@ import click
 from holdfast.cli.render import json_document
 from holdfast.cli.render.table import Cell, TextColumn, Value
 from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
-from holdfast.cli.session import CommandSession, operates
+from holdfast.cli.selection import confirm
+from holdfast.cli.session import CommandSession, Misused, NotDone, operates
 from holdfast.client.worker_control import WorkerInfo
 
 _COLUMNS: Final = (
@@ -29,12 +35,14 @@ _COLUMNS: Final = (
     TextColumn("queues", room=90),
 )
 _SNAPSHOT: Final = ("processes", "tasks_running", "tasks_claimed", "memory_usage_mb", "cpu_percent")
+_LOOK_EVERY: Final = 0.5
+_OBEYING: Final = {"drain": "draining", "stop": "stopping", "interrupt": "stopping"}
 _STYLES: Final = {"alive": "green", "silent": "bold red", "stopped": "dim"}
 
 
 @click.group("workers")
 def workers() -> None:
-    """See which workers there are."""
+    """See which workers there are; have them stop."""
 
 
 @workers.command("list")
@@ -62,7 +70,7 @@ def _row(worker: WorkerInfo, now: datetime) -> list[Value]:
     memory, cpu = (getattr(latest, name, None) for name in ("memory_usage_mb", "cpu_percent"))
     return [
         worker.id,
-        Cell(worker.state, _STYLES[worker.state]),
+        _state(worker),
         moment_cell(worker.seen_at, now),
         None if latest is None else latest.tasks_running,
         None if latest is None else latest.tasks_claimed,
@@ -75,6 +83,130 @@ def _row(worker: WorkerInfo, now: datetime) -> list[Value]:
         worker.version,
         ",".join(worker.queues),
     ]
+
+
+def _ordering(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of both orders."""
+    for option in (
+        click.argument("ids", metavar="[ID]...", nargs=-1),
+        click.option("--all", "everything", is_flag=True, help="Every worker that is there."),
+        click.option("--yes", "-y", is_flag=True, help="Do not ask."),
+        click.option("--wait", is_flag=True, help="Until they have stopped."),
+    ):
+        function = option(function)
+    return function
+
+
+@workers.command("stop")
+@_ordering
+@click.option("--interrupt", is_flag=True, help="Give what runs no time to end.")
+@operates()
+def stop_(session: CommandSession, interrupt: bool, **given: Any) -> None:
+    """Have workers stop, as SIGTERM does: what runs has their grace to end.
+
+    What has not ended by then is interrupted, stopped or waited for, as its task says. A worker
+    hears of it within two seconds. Whatever restarts workers, such as systemd, will do so.
+    """
+    _have(session, "stop", lambda names: _stop(session, names, interrupt=interrupt), **given)
+
+
+@workers.command()
+@_ordering
+@operates()
+def drain(session: CommandSession, **given: Any) -> None:
+    """Have workers claim nothing more, end what they run, and stop.
+
+    However long it takes: `holdfast workers stop` makes an end of it.
+    """
+    _have(session, "drain", lambda names: session.control.workers.drain(*names), **given)
+
+
+def _stop(session: CommandSession, names: Sequence[str], *, interrupt: bool) -> dict[str, bool]:
+    return session.control.workers.stop(*names, interrupt=interrupt)
+
+
+def _have(
+    session: CommandSession,
+    verb: str,
+    order: Callable[[Sequence[str]], dict[str, bool]],
+    *,
+    ids: tuple[str, ...],
+    everything: bool,
+    yes: bool,
+    wait: bool,
+) -> None:
+    if bool(ids) == everything:
+        raise click.UsageError("which workers? Give ids (holdfast workers list), or --all")
+    names = _named(session, ids) if ids else _all(session)
+    if names and everything and not yes:
+        number = "1 worker" if len(names) == 1 else f"{len(names):,} workers"
+        confirm(f"{verb} {number}?")
+    told = order(names) if names else {}
+    if not session.screen.as_json:
+        for name, heard in told.items():
+            answer = f"has been asked to {verb}" if heard else "has stopped already"
+            session.screen.line(f"{name}  {answer}")
+        if not told:
+            session.screen.remark(
+                f"no worker is running on this database ({session.place.described})"
+            )
+    if wait:
+        _await(session, {name for name, heard in told.items() if heard})
+    if session.screen.as_json:
+        session.screen.document(
+            {"workers": [{"worker_id": name, "told": heard} for name, heard in told.items()]}
+        )
+
+
+def _all(session: CommandSession) -> list[str]:
+    return [worker.id for worker in session.control.workers.list()]
+
+
+def _named(session: CommandSession, ids: Sequence[str]) -> list[str]:
+    known = [worker.id for worker in session.control.workers.list(stopped=True)]
+    found: dict[str, None] = {}
+    for typed in ids:
+        fitting = [name for name in known if name == typed] or [
+            name for name in known if typed and name.startswith(typed)
+        ]
+        if not fitting:
+            raise NotDone(
+                f"no worker has an id that begins with {typed} in this database "
+                f"({session.place.described}): holdfast workers list shows those there are"
+            )
+        if len(fitting) > 1:
+            raise Misused(
+                f"{typed} may be any of {len(fitting)} workers ({', '.join(fitting[:5])}): give "
+                "more of it"
+            )
+        found[fitting[0]] = None
+    return list(found)
+
+
+def _await(session: CommandSession, names: set[str]) -> None:
+    """Wait until none of these is there any more; one that has fallen silent is not waited for."""
+    while names:
+        left = {worker.id: worker for worker in session.control.workers.list()}
+        for name in sorted(names - left.keys()):
+            session.screen.remark(f"{name} has stopped")
+        silent = [name for name in names if name in left and left[name].state == "silent"]
+        if silent:
+            raise NotDone(
+                f"worker {silent[0]} has not been seen for its lease: it is gone, or cut off; "
+                "its tasks are recovered by others"
+            )
+        names &= left.keys()
+        if names:
+            time.sleep(_LOOK_EVERY)
+
+
+def _state(worker: WorkerInfo) -> Cell:
+    if worker.state == "alive" and worker.command is not None:
+        return Cell(_OBEYING.get(worker.command, worker.command), "yellow")
+    if worker.state == "alive" and not worker.queues:
+        # It has said so itself: a signal has told it to stop.
+        return Cell("stopping", "yellow")
+    return Cell(worker.state, _STYLES[worker.state])
 
 
 def _document(worker: WorkerInfo) -> dict[str, Any]:

@@ -67,7 +67,8 @@ def given(ctx: click.Context, param: click.Parameter, value: str | None) -> Give
         return None
     try:
         return _read(value.strip())
-    except ValueError:
+    except (ValueError, OverflowError):
+        # The ends of the calendar have no place in every time zone.
         raise click.BadParameter(
             f"{value!r} is not a time: give seconds, a length such as 90s, 15m, 12h or 30d, "
             "or a moment such as 2026-11-15T22:00 or 2026-11-15T22:00Z",

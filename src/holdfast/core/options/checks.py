@@ -18,9 +18,11 @@ __all__ = [
     "at_least",
     "choice",
     "flag",
+    "one_line",
     "positive_us",
     "priority",
     "queue_name",
+    "stored_text",
     "tags",
     "task_name",
 ]
@@ -29,6 +31,8 @@ C = TypeVar("C", bound=str)
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.:-]+")
 _TAG: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_LONGEST_LINE: Final = 1000
 _LONGEST_TASK: Final = 255
 _LONGEST_QUEUE: Final = 100
 _LONGEST_TAG: Final = 100
@@ -79,6 +83,34 @@ def tags(value: object) -> tuple[str, ...]:
     if len(given) > _MOST_TAGS:
         raise ConfigError(f"{len(given)} tags are too many: at most {_MOST_TAGS}", option="tags")
     return tuple(given)
+
+
+def stored_text(value: object, option: str) -> str:
+    """Text that may stand in the database, to look for: no NUL, no half of a surrogate pair.
+
+    A command line hands over bytes that are not UTF-8 as such halves.
+    """
+    if not isinstance(value, str):
+        raise ConfigError(f"{option}={value!r:.300} is not a text", option=option)
+    if _UNSTORABLE.search(value):
+        raise ConfigError(
+            f"{option}={value!r:.300} is not usable: it holds a NUL or is not UTF-8, so nothing "
+            "that is stored can be equal to it",
+            option=option,
+        )
+    return value
+
+
+def one_line(value: object, option: str) -> str:
+    """A short text for people, such as who does something: 1 to 1,000 characters on one line."""
+    text = value if isinstance(value, str) else ""
+    if text.strip() and len(text) <= _LONGEST_LINE and _TAG.fullmatch(text):
+        return text
+    raise ConfigError(
+        f"{option}={value!r:.300} is not usable: give 1 to {_LONGEST_LINE:,} characters on one "
+        "line, without control characters",
+        option=option,
+    )
 
 
 def at_least(least: int, value: object, option: str) -> int:

@@ -7,6 +7,8 @@
                                 because another transaction holds its row is left to its lease
     a second signal             the grace is over now, for `continue` tasks too
     a third signal              children are killed; leases bring the tasks back
+    an order to drain           as a first signal, but without an end of the grace; a signal, or a
+                                stronger order, makes it an ordinary stop
     when nothing is in hand     children leave by themselves, with their exit functions
 
 Owns the phases. Signal handlers only count; everything happens in the supervisor's thread.
@@ -22,6 +24,7 @@ from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.duties.time_limits import end_run
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Withdraw
+from holdfast.store.verbs.workers import WorkerOrder
 
 log = logging.getLogger("holdfast.worker")
 
@@ -36,7 +39,10 @@ class Shutdown:
         self._pool = pool
         self._announce = announce
         self._signals = 0
+        self._draining = False
         self._begun_at: float | None = None
+        self._stopping_at: float | None = None
+        """From when the grace counts: while it only drains, there is none."""
         self._hurried = False
         self.forced = False
         """Whether children had to be killed without asking."""
@@ -45,22 +51,33 @@ class Shutdown:
         """One more wish to stop; safe in a signal handler."""
         self._signals += 1
 
+    def obey(self, order: WorkerOrder) -> None:
+        """The same as an order of an operator; a weaker one than was given changes nothing."""
+        if order is WorkerOrder.DRAIN:
+            self._draining = True
+        else:
+            self._signals = max(self._signals, 1 if order is WorkerOrder.STOP else 2)
+
     @property
     def asked(self) -> bool:
-        return self._signals > 0
+        return self._signals > 0 or self._draining
 
     def step(self) -> bool:
         """Do what this moment asks for; True when nothing is left in hand."""
-        if not self._signals:
+        if not self.asked:
             return False
         if self._begun_at is None:
             self._begin()
+        if not self._signals:
+            return self._ledger.is_idle
+        if self._stopping_at is None:
+            self._stop()
         if self._signals >= 3 and not self.forced:
             self.forced = True
             log.warning("stopping at once: children are killed")
             self._pool.kill_all()
             return True
-        late = monotonic() - (self._begun_at or 0.0) >= self._ledger.options.grace
+        late = monotonic() - (self._stopping_at or 0.0) >= self._ledger.options.grace
         hurry = self._signals >= 2
         if (late or hurry) and not self._hurried:
             self._hurried = hurry
@@ -98,14 +115,26 @@ class Shutdown:
             waiting = child.waiting({entry.slot for entry in child.page.begun()})
             if waiting:
                 child.say(Withdraw(waiting))
+        self._announce()
+        if not self._signals:
+            log.info(
+                "draining: %d running task(s) may take as long as they need, %d claimed one(s) go "
+                "back; then the worker ends",
+                running,
+                claimed,
+            )
+            return
+        self._stop(running, claimed)
+
+    def _stop(self, running: int | None = None, claimed: int = 0) -> None:
+        self._stopping_at = monotonic()
         log.info(
             "stopping: %d running task(s) have %g s to end, %d claimed one(s) go back; "
             "a second signal interrupts what runs",
-            running,
+            self._ledger.counts()[0] if running is None else running,
             self._ledger.options.grace,
             claimed,
         )
-        self._announce()
 
     def _apply_policies(self, hurry: bool) -> None:
         for assignment in self._ledger.assignments():

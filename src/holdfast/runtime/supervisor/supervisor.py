@@ -54,6 +54,7 @@ from holdfast.runtime.wire.messages import Kind, KnownTask, Manifest
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import claims
 from holdfast.store.verbs.claims import known_name
+from holdfast.store.verbs.workers import WorkerOrder
 
 log = logging.getLogger("holdfast.worker")
 
@@ -165,7 +166,7 @@ class Supervisor:
             tasks=manifest.tasks,
             task_log=self._task_log,
         )
-        self._shutdown = Shutdown(self.ledger, self._pool, announce=self._reporter.say_stopping)
+        self._shutdown = Shutdown(self.ledger, self._pool, announce=self._reporter.say_leaving)
         self._table = self._duties()
 
     def _duties(self) -> DutyTable:
@@ -192,7 +193,14 @@ class Supervisor:
         )
         lease_keeper = LeaseKeeper(store, ledger, outage)
         time_limits = TimeLimits(ledger, self._pool, judge=lease_keeper.judge)
-        requests = RequestPoller(store, ledger, outage, stack_queries=self._stack_queries)
+        requests = RequestPoller(
+            store,
+            ledger,
+            outage,
+            stack_queries=self._stack_queries,
+            worker_id=self.worker_id,
+            obey=self.obey,
+        )
         rows = [
             # hears children: what they say, that they come up, that they die
             (loop(self._message_loop, self._message_loop.wake), Start.FIRST, Stop.LAST),
@@ -208,7 +216,7 @@ class Supervisor:
             (loop(lease_keeper), Start.BESIDE, Stop.SETTLED),
             # writes what running tasks print, and say about themselves
             (loop(self._evidence), Start.BESIDE, Stop.SETTLED),
-            # reads cancel requests, and questions where code is
+            # reads cancel requests, questions where code is, and orders to stop
             (loop(requests), Start.BESIDE, Stop.AT_ONCE),
             # hears hints of the store
             (loop(self._hint_listener, self._hint_listener.wake), Start.BESIDE, Stop.AT_ONCE),
@@ -299,6 +307,12 @@ class Supervisor:
         self._shutdown.ask()
         self._changed.wake()
 
+    def obey(self, order: WorkerOrder) -> None:
+        """Stop as an operator has ordered, from wherever."""
+        log.info("an operator orders this worker to %s", order.name.lower())
+        self._shutdown.obey(order)
+        self._changed.wake()
+
     def tell(self) -> None:
         """Ask it to say what it is doing. Safe in a signal handler."""
         self._is_asked = True
@@ -337,7 +351,7 @@ class Supervisor:
         self._pool.end()
         self._relay.close()
         self._hint_listener.close()
-        self._reporter.say_stopping()
+        self._reporter.say_stopped()
         # This process may live on, with other things to do.
         if self._table.have_ended():
             self._message_loop.close()

@@ -7,13 +7,29 @@ and its lease rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import NamedTuple
+from enum import IntEnum
+from typing import Final, NamedTuple
 
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.records import WorkerRecord, WorkerState
 from holdfast.store import rows
-from holdfast.store.op import At, Statement, Steps, alone, reads
+from holdfast.store.op import At, Statement, Steps, alone, reads, writes
+
+
+class WorkerOrder(IntEnum):
+    """What an operator wants of a worker; a later number is stronger and contains the others."""
+
+    DRAIN = 1
+    """Claim nothing more, let everything that runs end, then stop."""
+    STOP = 2
+    """The same, but what has not ended after the grace is treated as its task says."""
+    INTERRUPT = 3
+    """The same without the grace."""
+
+
+_COMMANDS: Final = {order: order.name.lower() for order in WorkerOrder}
 
 
 class Registered(NamedTuple):
@@ -57,6 +73,26 @@ def register(
 def stop(worker_id: str) -> Steps[None]:
     """Say that a worker has stopped."""
     yield Statement("stop_worker", {"worker_id": worker_id})
+
+
+@writes
+def give_order(worker_ids: Sequence[str], order: WorkerOrder) -> Steps[dict[str, bool]]:
+    """Order workers to stop, each in its own time; False for one that is not there any more."""
+    answers: dict[str, bool] = {}
+    # In one order, so that two operators do not wait for each other.
+    for worker_id in sorted(set(worker_ids)):
+        found = yield Statement(
+            "order_worker", {"worker_id": worker_id, "command": _COMMANDS[order]}
+        )
+        answers[worker_id] = bool(found)
+    return {worker_id: answers[worker_id] for worker_id in worker_ids}
+
+
+@reads
+def read_order(worker_id: str) -> Steps[WorkerOrder | None]:
+    """What a worker is ordered to do."""
+    found = yield Statement("worker_order", {"worker_id": worker_id})
+    return WorkerOrder(found[0][0]) if found and found[0][0] else None
 
 
 @reads

@@ -75,8 +75,12 @@ class Reporter:
         self._snapshot_at = 0.0
 
     def register(self) -> None:
-        """Say that the worker is there; raises if the store is away."""
+        """Say that the worker is there; raises if the store is away.
+
+        One that is about to stop serves no queue any more.
+        """
         options = self._ledger.options
+        queues = self._queues if self._ledger.is_accepting else ()
         found = self._store.run(
             workers.register(
                 self._worker_id,
@@ -84,7 +88,7 @@ class Reporter:
                 pid=os.getpid(),
                 version=self._version,
                 lease_us=options.lease_us,
-                queues=to_json(self._queues),
+                queues=to_json(queues),
                 known=self._known,
                 settings=to_json({name: getattr(options, name) for name in _SHOWN}),
             )
@@ -109,8 +113,15 @@ class Reporter:
             self._outage.noted(error)
         return interval
 
-    def say_stopping(self) -> None:
-        """Say that the worker stops; best effort."""
+    def say_leaving(self) -> None:
+        """Say that the worker takes nothing more; best effort."""
+        try:
+            self.register()
+        except StoreUnavailable:
+            pass
+
+    def say_stopped(self) -> None:
+        """Say that the worker has stopped; best effort."""
         try:
             self._store.run(workers.stop(self._worker_id))
         except StoreUnavailable:

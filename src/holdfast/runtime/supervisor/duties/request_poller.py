@@ -1,12 +1,13 @@
-"""Requests: what operators want of running tasks, read from the store twice a second.
+"""Requests: what operators want of running tasks, and of this worker.
 
-Owns the reading of cancel requests and of questions where a task's code is. It has a thread
-of its own because a store that is slow must not delay a time limit.
+Owns the reading of cancel requests and of questions where a task's code is, twice a second, and of
+orders to stop, every two seconds. It has a thread of its own because a store that is slow must not
+delay a time limit. An order is passed on once; a stronger one that follows is passed on as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
@@ -15,9 +16,11 @@ from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.child_handle import Assignment
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import cancel, stack_requests
+from holdfast.store.verbs import cancel, stack_requests, workers
+from holdfast.store.verbs.workers import WorkerOrder
 
 _EVERY = 0.4
+_ORDERS_EVERY = 2.0
 _NO_ANSWER = (
     "its process does not answer: it is inside C code that holds the interpreter's lock, or stopped"
 )
@@ -31,15 +34,42 @@ class RequestPoller:
     name = "request_poller"
 
     def __init__(
-        self, store: Store, ledger: Ledger, outage: Outage, *, stack_queries: StackQueries
+        self,
+        store: Store,
+        ledger: Ledger,
+        outage: Outage,
+        *,
+        stack_queries: StackQueries,
+        worker_id: str,
+        obey: Callable[[WorkerOrder], None],
     ) -> None:
         self._store = store
         self._ledger = ledger
         self._outage = outage
         self._stack_queries = stack_queries
+        self._worker_id = worker_id
+        self._obey = obey
+        self._obeyed = 0
+        self._look_at = 0.0
 
     def tick(self) -> float:
-        """Ask about everything that runs."""
+        """Ask about the worker, and about everything that runs."""
+        if monotonic() >= self._look_at and not self._outage.is_on:
+            self._look_at = monotonic() + _ORDERS_EVERY
+            self._read_order()
+        return self._tend_tasks()
+
+    def _read_order(self) -> None:
+        try:
+            order = self._store.run(workers.read_order(self._worker_id))
+        except StoreUnavailable as error:
+            self._outage.noted(error)
+            return
+        if order is not None and order > self._obeyed:
+            self._obeyed = order
+            self._obey(order)
+
+    def _tend_tasks(self) -> float:
         since = monotonic() - _RUNNING_FOR
         running = {
             assignment.task.id: assignment

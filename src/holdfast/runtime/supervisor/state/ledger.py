@@ -461,6 +461,11 @@ class Ledger:
             return sorted(self._paused)
 
     @property
+    def is_accepting(self) -> bool:
+        """Whether more is claimed."""
+        return self._accepting
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing is in hand, nothing waits to be written, and nothing is being claimed."""
         with self._lock:
