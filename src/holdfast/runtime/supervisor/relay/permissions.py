@@ -84,6 +84,7 @@ OPERATING: Final = frozenset(
         "bad_steps",
         "closed_workflows",
         "live_parts",
+        "order_worker",
         "pause_queue",
         "pause_workflow",
         "promote_now",
