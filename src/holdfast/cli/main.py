@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "tasks": "Look at tasks, send them, and steer them.",
     "queues": "See what waits; pause, resume and limit queues.",
     "workers": "See which workers there are; have them stop.",
+    "routes": "Send tasks to queues by their names: list, set, delete.",
     "dead-letters": "Tasks that failed for good: list, resubmit, delete.",
     "stats": "Rates, waits and run times of the last minutes.",
     "db": "See whether the database can be used; upgrade its tables.",

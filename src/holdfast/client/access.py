@@ -26,6 +26,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from holdfast.client.config import Config
 from holdfast.client.offload import Offload
+from holdfast.client.routing import Routing
 from holdfast.client.waiter import Waiter
 from holdfast.core.errors import ConfigError, StoreError, StoreUnavailable
 from holdfast.store.op import Mode, Op
@@ -80,6 +81,7 @@ class Access:
         self._inside = 0
         self.offload = Offload(self.config.store.max_connections)
         self.waiter = Waiter(self._open)
+        self.routing = Routing()
 
     def run(self, make: Callable[[], Op[T]]) -> T:
         """Run an operation; `make` makes it, and makes it again if it has to be repeated."""

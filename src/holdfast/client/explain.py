@@ -24,8 +24,10 @@ from holdfast.core.records import (
     TaskRecord,
     WorkerRecord,
 )
+from holdfast.core.routing import Route
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Steps, reads
+from holdfast.store.verbs import routes
 from holdfast.store.verbs.claims import known_name
 from holdfast.store.verbs.inspect import MAX_PAGE, last_errors, list_tasks, tasks_by_id
 from holdfast.store.verbs.queues import COUNT_CAP, list_queues
@@ -67,6 +69,8 @@ class _Scene:
     """Its last attempt that failed, of a task that has not ended."""
     limited: Sequence[str] = ()
     """What limits and turns have to do with it, if it is PENDING."""
+    route: Route | None = None
+    """The route that tasks of its name take to its queue, if one does."""
 
     @property
     def are_busy(self) -> bool:
@@ -125,6 +129,7 @@ def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
     limited: Sequence[str] = ()
     if task.status is TaskStatus.PENDING:
         limited = yield from explain_limits.reasons(task, now)
+    route = (yield from routes.read()).route_of(task.task_name)
     failed: AttemptRecord | None = None
     if task.attempt and not task.status.is_terminal:
         failed = (yield from last_errors([task_id])).get(task_id)
@@ -137,6 +142,7 @@ def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
         waiter,
         failed,
         limited,
+        route if route is not None and task.queue_name in route.queues else None,
     )
 
 
@@ -255,6 +261,8 @@ def _who_could(scene: _Scene) -> Iterator[str]:
         who = "the one worker there is does not serve"
         if number > 1:
             who = f"none of the {number:,} workers serves"
+        if scene.route is not None:
+            remedy += f", or change the route {scene.route.pattern!r}, which sends it there"
         yield f"{who} queue {task.queue_name!r}: {remedy}"
         return
     name = known_name(task.task_name, task.version)

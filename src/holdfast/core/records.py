@@ -65,6 +65,8 @@ class Submission(NamedTuple):
     schedule_tick: int | None = None
     trace_context: str | None = None
     concurrency_key: str | None = None
+    is_routable: bool = False
+    """Whether routes choose its queue: the sender has not."""
 
 
 class SubmitAnswer(StrEnum):

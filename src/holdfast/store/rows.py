@@ -134,7 +134,7 @@ class LeasedTask(NamedTuple):
 def wrong_in_flight(row: LeasedTask) -> str | None:
     """Why the row of a leased task cannot be read; None if it can."""
     try:
-        _check(row._fields[:-1], row[:-1], "holdfast_tasks")
+        check(row._fields[:-1], row[:-1], "holdfast_tasks")
     except UnreadableRow as error:
         return f"{error.column} {error.reason}"
     return None
@@ -184,7 +184,7 @@ def claimed(row: Row, token: bytes, is_utf8: bool = True) -> ClaimedTask:
         and 0 <= task.max_retries <= MOST_STARTS
     ):
         return task
-    _check(_CLAIM, row, "holdfast_tasks")
+    check(_CLAIM, row, "holdfast_tasks")
     return task
 
 
@@ -229,7 +229,7 @@ _LONGEST: Final = {"queue_name": 100, "task_name": 255}
 _PAYLOADS: Final = frozenset({"args", "kwargs", "task_options"})
 
 
-def _check(columns: Sequence[str], row: Row, table: str) -> None:
+def check(columns: Sequence[str], row: Row, table: str) -> None:
     """Look at each value of a row; `UnreadableRow` for the first that cannot be."""
     for column, value in zip(columns, row, strict=True):
         reason = _wrong(column, value)
@@ -294,7 +294,7 @@ def named(raw: object) -> str:
 def _unfit(table: str, row: Row, columns: Sequence[str], error: Exception) -> UnreadableRow:
     """The error for a row that could not become its record."""
     try:
-        _check(columns, row, table)
+        check(columns, row, table)
     except UnreadableRow as found:
         return found
     except Exception:  # noqa: BLE001 - it is unreadable anyway; this was to say where
@@ -318,7 +318,7 @@ def task(row: Row) -> TaskRecord:
     """A task; behind its columns stands its key, to name it if it cannot be read."""
     *values, raw_key = row
     try:
-        _check(_TASK, values := list(values), "holdfast_tasks")  # type: ignore[arg-type]
+        check(_TASK, values := list(values), "holdfast_tasks")  # type: ignore[arg-type]
         for place in _TASK_UUIDS:
             values[place] = optional_uuid(values[place])
         values[_TASK_STATUS] = _enumerated("status", TaskStatus, values[_TASK_STATUS])
@@ -386,7 +386,7 @@ def _enumerated(column: str, kind: Callable[[Any], T], value: Any) -> T:
 
 
 def attempt(row: Row) -> AttemptRecord:
-    _check(_ATTEMPT, row, "holdfast_task_attempts")
+    check(_ATTEMPT, row, "holdfast_task_attempts")
     values = dict(zip(_ATTEMPT, row, strict=True))
     try:
         values["task_id"] = uuid(values["task_id"])
@@ -399,12 +399,12 @@ def attempt(row: Row) -> AttemptRecord:
 
 
 def queue(row: Row) -> QueueRecord:
-    _check(_QUEUE, row, "holdfast_queues")
+    check(_QUEUE, row, "holdfast_queues")
     return QueueRecord(*row)
 
 
 def worker(row: Row) -> WorkerRecord:
-    _check(_WORKER, row, "holdfast_workers")
+    check(_WORKER, row, "holdfast_workers")
     for column, decoder in _WORKER_JSON.items():
         if not _fits(decoder, row[_WORKER.index(column)]):
             wrong = "is not the JSON that belongs there"
@@ -420,5 +420,5 @@ _WORKER_JSON: Final[dict[str, msgspec.json.Decoder[Any]]] = {
 
 
 def worker_state(row: Row) -> WorkerState:
-    _check(_STATE, row, "holdfast_worker_states")
+    check(_STATE, row, "holdfast_worker_states")
     return WorkerState(**dict(zip(_STATE, row, strict=True)))

@@ -31,6 +31,7 @@ TABLES = (
     "worker_states",
     "queues",
     "limits",
+    "routes",
     "counters",
     "freed",
     "schedules",

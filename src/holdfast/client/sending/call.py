@@ -117,6 +117,7 @@ class Form:
         chosen: dict[str, Any] = {"delay_us": due.delay_us, "run_at": due.run_at}
         if choice.queue is not None:
             chosen["queue_name"] = choice.queue
+        chosen["is_routable"] = choice.queue is None
         if choice.priority is not None:
             chosen["priority"] = choice.priority
         if choice.tags is not None:

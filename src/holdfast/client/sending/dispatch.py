@@ -14,7 +14,7 @@ that was sent before) travel in a group of their own, so that they hold up no ot
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -35,6 +35,7 @@ from holdfast.core.errors import (
 from holdfast.core.records import Submission, SubmitAnswer, Submitted
 from holdfast.store.group_commit import MOST_TRIES, GroupCommit, Patience
 from holdfast.store.op import Op, Steps, writes
+from holdfast.store.verbs import routes
 from holdfast.store.verbs.submit import submit
 
 __all__ = ["Dispatch", "ManyArguments", "submit_all"]
@@ -64,7 +65,7 @@ class Dispatch:
 
     def _group(self, *, leaders: int) -> GroupCommit[Submission, Submitted]:
         return GroupCommit(
-            partial(_commit, self.access.attempt),
+            self._commit_together,
             self.access.offload.submit,
             patience=self._patience,
             weight=_bytes,
@@ -169,8 +170,9 @@ class Dispatch:
     def _commit(self, submission: Submission, *, contended: bool) -> Submitted:
         access = self.access
         if access.bound() is not None:
+            (routed,) = routes.along(access.run(routes.read), [submission])
             with _settling(submission):
-                return access.run(lambda: _submit_one(submission))
+                return access.run(lambda: _submit_one(routed))
         access.enter()
         try:
             return (self._contended if contended else self._plain).send(submission)
@@ -179,16 +181,32 @@ class Dispatch:
 
     async def _acommit(self, submission: Submission, *, contended: bool) -> Submitted:
         if self.access.bound() is not None:
+            (routed,) = routes.along(await self.access.arun(routes.read), [submission])
             with _settling(submission):
-                return await self.access.arun(lambda: _submit_one(submission))
+                return await self.access.arun(lambda: _submit_one(routed))
         self.access.check_open()
         return await (self._contended if contended else self._plain).asend(submission)
+
+    def _commit_together(
+        self, submissions: Sequence[Submission]
+    ) -> Sequence[Submitted | Exception]:
+        """Submit the tasks of several senders in one transaction."""
+        routed = self.access.routing.route(submissions, self.access.attempt)
+        answers = self.access.attempt(lambda: submit(routed))
+        for answer in answers:
+            if answer.answer is _AGAIN:
+                return [
+                    _never_settled(s) if a.answer is _AGAIN else a
+                    for s, a in zip(submissions, answers, strict=True)
+                ]
+        return answers
 
     def _commit_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
         access = self.access
         if access.bound() is not None:
+            routed = routes.along(access.run(routes.read), submissions)
             with _settling(submissions[0]):
-                return access.run(lambda: submit_all(submissions))
+                return access.run(lambda: submit_all(routed))
         access.enter()
         try:
             return self._try_all(submissions)
@@ -198,8 +216,9 @@ class Dispatch:
     async def _acommit_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
         access = self.access
         if access.bound() is not None:
+            routed = routes.along(await access.arun(routes.read), submissions)
             with _settling(submissions[0]):
-                return await access.arun(lambda: submit_all(submissions))
+                return await access.arun(lambda: submit_all(routed))
         access.check_open()
         return await access.offload.run(lambda: self._try_all(submissions))
 
@@ -208,7 +227,8 @@ class Dispatch:
         tries = 0
         while True:
             try:
-                answers = self.access.attempt(lambda: submit_all(submissions))
+                routed = self.access.routing.route(submissions, self.access.attempt)
+                answers = self.access.attempt(partial(submit_all, routed))
                 self._patience.is_away = False
                 return answers
             except Again:
@@ -254,21 +274,6 @@ class Dispatch:
 def _bytes(submission: Submission) -> int:
     """Roughly its bytes on the wire."""
     return len(submission.args) + len(submission.kwargs)
-
-
-def _commit(
-    attempt: Callable[[Callable[[], Op[list[Submitted]]]], list[Submitted]],
-    submissions: Sequence[Submission],
-) -> Sequence[Submitted | Exception]:
-    """Submit the tasks of several senders in one transaction."""
-    answers = attempt(lambda: submit(submissions))
-    for answer in answers:
-        if answer.answer is _AGAIN:
-            return [
-                _never_settled(s) if a.answer is _AGAIN else a
-                for s, a in zip(submissions, answers, strict=True)
-            ]
-    return answers
 
 
 def _submit_one(submission: Submission) -> Op[Submitted]:

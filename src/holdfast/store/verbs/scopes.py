@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from holdfast.core.identity import new_id
 from holdfast.core.workflows.plan import StepPlan
 from holdfast.store.op import Channel, Column, Hint, Row, Statement, Steps, Table
+from holdfast.store.verbs.routes import routed
 
 STEPS_A_ROW = 64
 """How many steps share a count row."""
@@ -70,6 +73,11 @@ def add_scope(
     run_at: int | None = None,
 ) -> Steps[None]:
     """Write steps with their edges, gates and count rows."""
+    tasks = yield from routed([step.task for step in steps])
+    steps = [
+        step if task is step.task else replace(step, task=task)
+        for step, task in zip(steps, tasks, strict=True)
+    ]
     waited_for = {step.tail for step in steps}
     gates: dict[str | None, bytes] = {
         tail: new_id() for tail in ("error", "ended") if tail in waited_for
