@@ -18,6 +18,7 @@ VALUES = {
     "retention": "tasks=3d",
     "burst": "true",
     "drop_unknown_after": "11",
+    "http": "127.0.0.1:9000",
 }
 PAGE = Path(__file__).parents[2] / "docs" / "operations" / "worker.md"
 

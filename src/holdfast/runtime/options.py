@@ -17,6 +17,7 @@ from holdfast.core.errors import ConfigError
 from holdfast.core.options import checks, setting_text
 from holdfast.core.options.retention import Retention
 from holdfast.core.redaction import redact
+from holdfast.runtime.http_address import HttpAddress, as_address, parse_http
 from holdfast.runtime.queue_choice import QueueChoice, Queues, choose_queues, parse_queues
 from holdfast.store.verbs.claims import MAX_TASKS_PER_LEASE
 
@@ -49,6 +50,7 @@ class WorkerSettings(TypedDict, total=False):
     drop_unknown_after: float | None
     snapshot_interval: float
     retention: Retention
+    http: str | HttpAddress
     listen_url: str | None
     burst: bool
 
@@ -91,6 +93,8 @@ class WorkerOptions:
     snapshot_interval: float = _setting(setting_text.seconds, 30.0, least=0.1)
     """How often it writes down how it does (`holdfast workers list`)."""
     retention: Retention = _setting(setting_text.retention, Retention)
+    http: HttpAddress | None = _setting(parse_http, None)
+    """Where it serves health and metrics; a port alone: of this machine."""
     listen_url: str | None = _setting(str, None)
     """PostgreSQL: a URL that leads to the server directly, to hear of tasks behind a pooler."""
     burst: bool = _setting(setting_text.flag, False)
@@ -99,6 +103,8 @@ class WorkerOptions:
     def __post_init__(self) -> None:
         if self.queues != ():
             object.__setattr__(self, "queues", choose_queues(self.queues))
+        if self.http is not None:
+            object.__setattr__(self, "http", as_address(self.http))
         checks.flag(self.burst, "burst")
         if not isinstance(self.retention, Retention):
             raise ConfigError(

@@ -41,7 +41,9 @@ from holdfast.runtime.supervisor.duties.request_poller import RequestPoller
 from holdfast.runtime.supervisor.duties.stats_collector import StatsCollector
 from holdfast.runtime.supervisor.duties.time_limits import TimeLimits
 from holdfast.runtime.supervisor.duty import Duty, DutyTable, Loop, NoThread, Start, Stop
+from holdfast.runtime.supervisor.http_port import HttpPort
 from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.readiness import Readiness
 from holdfast.runtime.supervisor.relay.server import RelayServer
 from holdfast.runtime.supervisor.shutdown import Shutdown
 from holdfast.runtime.supervisor.state.blocked_rows import RefusedRows
@@ -50,6 +52,7 @@ from holdfast.runtime.supervisor.state.queue_source import sources
 from holdfast.runtime.supervisor.status_report import report
 from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
+from holdfast.runtime.supervisor.worker_metrics import WorkerMetrics
 from holdfast.runtime.wire.messages import Kind, KnownTask, Manifest
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import claims
@@ -97,6 +100,8 @@ class Supervisor:
         )
         self._queues = self.ledger.sources.queues
         self._outage = Outage(options.gap / 2)
+        self._readiness = Readiness(self._outage, options.poll)
+        self._http = self._listen(version)
         self._task_log = TaskLog()
         self._refused = RefusedRows()
         self._maintenance = self._loop(
@@ -105,7 +110,7 @@ class Supervisor:
                 options,
                 self._outage,
                 promoted=lambda: self.ledger.hinted(frozenset()),
-                told_time=self.ledger.learn_time,
+                told_time=self._told_time,
                 task_log=self._task_log,
                 refused=self._refused,
             )
@@ -180,6 +185,7 @@ class Supervisor:
             hostname=self._hostname,
             tasks=self.manifest.tasks,
             refused=self._refused,
+            readiness=self._readiness,
         )
         finisher = Finisher(
             store,
@@ -236,6 +242,20 @@ class Supervisor:
             rows.append((loop(dropper), Start.BESIDE, Stop.AT_ONCE))
         return DutyTable(*rows)
 
+    def _listen(self, version: str) -> HttpPort | None:
+        """Take the worker's own port, if it should have one; `ConfigError` if it cannot."""
+        if self.options.http is None:
+            return None
+        metrics = WorkerMetrics(
+            self._store,
+            self.ledger,
+            self._outage,
+            self._readiness,
+            worker_id=self.worker_id,
+            version=version,
+        )
+        return HttpPort(self.options.http, why_not=self._readiness.why_not, metrics=metrics.text)
+
     def _loop(self, duty: Duty, end_wait: Callable[[], None] = lambda: None) -> Loop:
         return Loop(duty, self._failed, end_wait)
 
@@ -272,6 +292,8 @@ class Supervisor:
     def _begin(self) -> None:
         """Start every thread; what a first task does not need does not keep it waiting."""
         self._pool.fill()
+        if self._http is not None:
+            self._http.start()
         try:
             # While the first children are being made.
             self._reporter.register()
@@ -301,16 +323,19 @@ class Supervisor:
     def _open(self) -> None:
         self._remote_hooks.worker("worker_started", _STOP_PATIENCE)
         self._table.start(Start.CLAIMS)
+        self._readiness.is_open = True
 
     def stop(self) -> None:
         """Ask it to stop; asked again, it hurries. Safe in a signal handler."""
         self._shutdown.ask()
+        self._readiness.is_stopping = True
         self._changed.wake()
 
     def obey(self, order: WorkerOrder) -> None:
         """Stop as an operator has ordered, from wherever."""
         log.info("an operator orders this worker to %s", order.name.lower())
         self._shutdown.obey(order)
+        self._readiness.is_stopping = True
         self._changed.wake()
 
     def tell(self) -> None:
@@ -336,6 +361,7 @@ class Supervisor:
 
     def _end(self) -> None:
         """Stop every thread, in the order in which they stop needing each other."""
+        self._readiness.is_stopping = True
         self._pool.close()
         self.ledger.stop_accepting()
         deadline = monotonic() + _STOP_PATIENCE
@@ -351,6 +377,8 @@ class Supervisor:
         self._pool.end()
         self._relay.close()
         self._hint_listener.close()
+        if self._http is not None:
+            self._http.close()
         self._reporter.say_stopped()
         # This process may live on, with other things to do.
         if self._table.have_ended():
@@ -376,6 +404,10 @@ class Supervisor:
             return 1
         log.info("worker %s has stopped", self.worker_id)
         return 0
+
+    def _told_time(self, now: int) -> None:
+        self.ledger.learn_time(now)
+        self._readiness.heard()
 
     def _task_ended(self) -> None:
         self._relay.ended()

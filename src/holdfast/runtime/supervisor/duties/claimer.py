@@ -29,6 +29,7 @@ from holdfast.core.text import one_line
 from holdfast.runtime.supervisor.duties.claim_recovery import Refuser, UnknownCommits
 from holdfast.runtime.supervisor.duties.known_limits import KnownLimits
 from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.readiness import Readiness
 from holdfast.runtime.supervisor.state.blocked_rows import RefusedRows
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle
 from holdfast.runtime.supervisor.state.ledger import Ledger
@@ -65,7 +66,9 @@ class Claimer:
         hostname: str,
         tasks: Sequence[KnownTask] = (),
         refused: RefusedRows | None = None,
+        readiness: Readiness | None = None,
     ) -> None:
+        self._readiness = readiness or Readiness(outage, ledger.options.poll)
         self._limits = KnownLimits(store, ledger, tasks) if tasks else None
         self._store = store
         self._ledger = ledger
@@ -99,8 +102,12 @@ class Claimer:
         patience = self._unknown_commits.until_due if self._unknown_commits.is_open else inf
         plan = self._ledger.plan(may_claim=not self._outage.is_on, patience=patience)
         if plan is not None:
+            self._readiness.claims()
             try:
                 self._turn(plan)
+            except Exception:
+                self._readiness.claim_failed()
+                raise
             finally:
                 self._ledger.turn_over()
         return 0.0
@@ -111,6 +118,7 @@ class Claimer:
         try:
             self._limits.declare()
         except StoreUnavailable as error:
+            self._readiness.claim_failed()
             self._outage.noted(error)
             self._outage.wait()
             return False
@@ -218,6 +226,7 @@ class Claimer:
             log.warning("a claim was refused, and is made with care: %s", one_line(str(error), 300))
             self._ledger.sources.look_again(source)
             source.is_careful = True
+            self._readiness.claimed()
             return
         self._store_answered()
         orders = self._ledger.landed((), begun, done)
@@ -254,6 +263,7 @@ class Claimer:
         self._looked(source, request, found.tasks, found.refused)
 
     def _store_answered(self) -> None:
+        self._readiness.claimed()
         if self._outage.is_unsettled:
             self._outage.over()
         if self._ledger.held_rows.has_any:
@@ -272,6 +282,7 @@ class Claimer:
         except StoreUnavailable as away:
             self._failed([run for run in plan.begins if not run.started], None, away)
             return
+        self._readiness.claimed()
         self._ledger.hold_claimed(claimed)
         if plan.source is not None:
             self._ledger.sources.look_again(plan.source)
@@ -313,6 +324,10 @@ class Claimer:
         self, begins: Sequence[Assignment], request: Request | None, error: StoreUnavailable
     ) -> None:
         self._outage.noted(error)
+        if error.locked:
+            self._readiness.claimed()
+        else:
+            self._readiness.claim_failed()
         tasks = self._ledger.put_back(begins)
         if error.locked:
             self._held_up(tasks)
