@@ -167,7 +167,7 @@ class _Answer(BaseHTTPRequestHandler):
 
     @property
     def _asked(self) -> _Server:
-        return cast(_Server, self.server)
+        return cast("_Server", self.server)
 
     def do_HEAD(self) -> None:
         self.do_GET()
