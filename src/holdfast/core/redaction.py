@@ -1,17 +1,19 @@
-"""Hiding passwords before a text is shown.
+"""Hiding passwords before a text or a value is shown.
 
 Owns the one function that every message, log line and `repr` goes through that may hold an address
-or a setting. It does not parse: what has to be hidden is often what was mistyped. In doubt it hides
-too much, for example the host of a URL that has an at sign in its query.
+or a setting, and the one for plain data: arguments, results. The first does not parse: what has to
+be hidden is often what was mistyped. In doubt it hides too much, for example the host of a
+URL that has an at sign in its query.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 from urllib.parse import unquote_plus
 
-__all__ = ["HIDDEN", "redact"]
+__all__ = ["HIDDEN", "is_secret", "mask", "redact"]
 
 HIDDEN: Final = "***"
 
@@ -41,6 +43,25 @@ def redact(text: str) -> str:
         text = _LOGIN_OF_URL.sub(f":{HIDDEN}@", text)
     text = _PAIR.sub(_hide, text)
     return _LOGIN.sub(f":{HIDDEN}@", text)
+
+
+def is_secret(key: str) -> bool:
+    """Whether a key, an argument or a setting of this name holds what must not be shown."""
+    return _SECRET.search(key) is not None
+
+
+def mask(value: Any, hides: Callable[[str], bool] = is_secret) -> Any:
+    """Plain data without the values of keys that say they are secret, however deep they stand."""
+    match value:
+        case dict():
+            return {
+                key: HIDDEN if isinstance(key, str) and hides(key) else mask(inner, hides)
+                for key, inner in value.items()
+            }
+        case list() | tuple():
+            return [mask(inner, hides) for inner in value]
+        case _:
+            return value
 
 
 def _hide(found: re.Match[str]) -> str:

@@ -6,7 +6,7 @@ under which an action is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -16,6 +16,7 @@ from holdfast.client.acting import Acting
 from holdfast.client.control import Control
 from holdfast.core.text import one_line
 from holdfast.web.access import Role, Visitor
+from holdfast.web.payload_view import PayloadView
 from holdfast.web.problem import Refusal
 from holdfast.web.route import WebRoute
 
@@ -41,6 +42,7 @@ class Context:
         control: Control,
         visitor: Visitor,
         names: Mapping[str, str],
+        hidden_keys: Collection[str] = (),
     ) -> None:
         self.request = request
         self.route = route
@@ -50,6 +52,8 @@ class Context:
         """`app.control` on connections of the dashboard's own: few, and each statement bounded."""
         self.visitor = visitor
         self._names = names
+        self.payloads = PayloadView(visitor.payloads, hidden_keys)
+        """What the visitor sees of arguments, results and what tasks print."""
 
     @property
     def prefix(self) -> str:

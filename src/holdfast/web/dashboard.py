@@ -55,10 +55,12 @@ class Dashboard:
         access: AccessRule | None,
         tokens: Tokens | None = None,
         hosts: Collection[str] | None = None,
+        hide: Iterable[str] = (),
     ) -> None:
         self.app = app
         self._access = access
         self._tokens = tokens
+        self._hidden = frozenset(hide)
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
         self.routes = (*api_routes.ROUTES, *page_routes.ROUTES)
         if tokens is not None:
@@ -101,7 +103,9 @@ class Dashboard:
         check_host(request.headers, self._hosts)
         check_site(request.method, request.headers)
         visitor = await self._visitor(request, route)
-        context = Context(request, route, self.app, self.control, visitor, self._names)
+        context = Context(
+            request, route, self.app, self.control, visitor, self._names, self._hidden
+        )
         return await route.handler(context)
 
     async def _visitor(self, request: Request, route: WebRoute) -> Visitor:
@@ -169,16 +173,21 @@ class Dashboard:
 
 
 def dashboard(
-    app: Holdfast, *, access: AccessRule | None = None, hosts: Collection[str] | None = None
+    app: Holdfast,
+    *,
+    access: AccessRule | None = None,
+    hosts: Collection[str] | None = None,
+    hide: Iterable[str] = (),
 ) -> Dashboard:
     """The dashboard and the HTTP API of an app, as an ASGI app to mount in yours.
 
     Nobody is let in until `access` says who: it is called with the request (Starlette's) and
     answers None, "read", "operate", "admin", several words with "payloads", or a `Visitor`; it
     may be a coroutine function. `hosts` are the names in Host headers to answer to, if your server
-    does not see to that.
+    does not see to that. `hide` are keys of arguments and results whose values nobody is shown,
+    beside `password`, `token` and the like.
     """
-    return Dashboard(app, access=access, hosts=hosts)
+    return Dashboard(app, access=access, hosts=hosts, hide=hide)
 
 
 def _by_path(routes: Iterable[WebRoute]) -> Mapping[str, list[WebRoute]]:

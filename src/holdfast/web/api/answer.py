@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +19,15 @@ _encoder: Final = msgspec.json.Encoder()
 
 def json_answer(value: Any, status: int = 200) -> Response:
     """A value, of types that msgspec knows."""
-    return Response(_encoder.encode(value), status_code=status, media_type=_JSON)
+    return Response(_encoded(value), status_code=status, media_type=_JSON)
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return _encoder.encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        # Rows that were written by hand hold halves of surrogate pairs, and huge numbers.
+        return json.dumps(msgspec.to_builtins(value), ensure_ascii=True).encode()
 
 
 def problem_answer(problem: Problem) -> Response:
@@ -32,7 +41,7 @@ def problem_answer(problem: Problem) -> Response:
         **problem.more,
     }
     return Response(
-        _encoder.encode(document),
+        _encoded(document),
         status_code=problem.status,
         media_type=_PROBLEM,
         headers=problem.headers,

@@ -1,0 +1,63 @@
+"""Which tasks are meant: the filter of lists, counts and actions.
+
+Owns the words of the filter, as queries and bodies spell them, and how the record of an action
+spells them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, cast
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from holdfast.client.control import MAX_PAGE, Filter
+from holdfast.core.status import TaskStatus
+
+__all__ = ["Moment", "Name", "PageSize", "TaskWhere", "Word"]
+
+Moment = Annotated[datetime, Meta(tz=True, description="With a time zone: 2026-11-15T02:30:00Z")]
+Word = Annotated[str, Meta(max_length=1000)]
+Name = Annotated[str, Meta(min_length=1, max_length=255)]
+PageSize = Annotated[int, Meta(ge=1, le=MAX_PAGE)]
+
+
+class TaskWhere(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Tasks that fit all of this; nothing said: all tasks."""
+
+    status: list[TaskStatus] = []
+    """One of these; none: any."""
+    queue: Word | UnsetType = UNSET
+    name: Word | UnsetType = UNSET
+    tag: Word | UnsetType = UNSET
+    worker_id: Word | UnsetType = UNSET
+    error_code: Word | UnsetType = UNSET
+    workflow_id: UUID | UnsetType = UNSET
+    submitted_from: Moment | UnsetType = UNSET
+    submitted_until: Moment | UnsetType = UNSET
+    dead: bool | UnsetType = UNSET
+    """Among the dead letters, or not."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was said."""
+        found = {name: getattr(self, name) for name in TaskWhere.__struct_fields__}
+        return {
+            name: value for name, value in found.items() if value is not UNSET and value != []
+        }
+
+    @property
+    def filter(self) -> Filter:
+        """The same for `app.control.tasks`."""
+        return cast("Filter", self.given)
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={_word(value)}" for name, value in self.given.items()) or "all"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(value)
+    return value.isoformat() if isinstance(value, datetime) else str(value)
