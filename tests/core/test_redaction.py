@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.redaction import redact
+from holdfast.core.redaction import mask, redact
 
 SECRET = "hunter2"
 CORPUS = [
@@ -78,3 +78,15 @@ def test_no_password_is_shown(text: str) -> None:
 )
 def test_what_is_no_secret_stays(text: str, shown: str) -> None:
     assert redact(text) == shown
+
+
+def test_values_of_secret_keys_are_masked_however_deep_they_stand() -> None:
+    given = [{"password": "hunter2", "user": {"api_key": ["hunter2"], "n": 1}}, ("hunter2",)]
+    assert mask(given) == [
+        {"password": "***", "user": {"api_key": "***", "n": 1}},
+        ["hunter2"],
+    ]
+    assert mask({"iban": 1, "password": 2}, lambda key: key == "iban") == {
+        "iban": "***",
+        "password": 2,
+    }

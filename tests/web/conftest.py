@@ -48,3 +48,18 @@ def web() -> Iterator[Callable[..., WebClient]]:
 def admin(app: Holdfast, web: Callable[..., WebClient]) -> WebClient:
     """A visitor who may do everything, on each engine in turn."""
     return web(app)
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebClient]:
+    """An admin on one SQLite file for a whole module: for requests that are refused before
+    anything is asked of the store."""
+    path = tmp_path_factory.mktemp("refused") / "tasks.db"
+    with Holdfast(f"sqlite:///{path}") as app:
+
+        @app.task("add")
+        def add(a: int, b: int = 0) -> int:
+            return a + b
+
+        with WebClient(dashboard(app, access=lambda _: ADMIN)) as client:
+            yield client

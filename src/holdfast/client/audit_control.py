@@ -9,11 +9,12 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from holdfast.client.access import Access
+from holdfast.client.acting import Effect, recorded
 from holdfast.core.errors import ConfigError
 from holdfast.core.moment import from_us, optional_us
 from holdfast.core.options import checks
 from holdfast.core.payload.codec import from_json
-from holdfast.store.op import Op
+from holdfast.store.op import Op, Steps, writes
 from holdfast.store.verbs import audit_entries
 from holdfast.store.verbs.audit_entries import AuditEntry
 
@@ -79,6 +80,26 @@ class AuditControl:
     ) -> AuditPage:
         """One page of what operators did, the newest first."""
         return _page(await self._access.arun(_asked(before, limit, where)), limit)
+
+    def record(self, verb: str, subject: str, *, count: int = 1, detail: object = None) -> None:
+        """Write down an action that no verb of `app.control` writes down; nothing for none."""
+        self._access.run(_noting(verb, Effect(count, subject, detail)))
+
+    async def arecord(
+        self, verb: str, subject: str, *, count: int = 1, detail: object = None
+    ) -> None:
+        """Write down an action that no verb of `app.control` writes down; nothing for none."""
+        await self._access.arun(_noting(verb, Effect(count, subject, detail)))
+
+
+def _noting(verb: str, effect: Effect) -> Callable[[], Op[None]]:
+    return recorded(checks.stored_text(verb, "verb"), partial(_nothing), lambda _: effect)
+
+
+@writes
+def _nothing() -> Steps[None]:
+    return
+    yield
 
 
 def _asked(before: int | None, limit: int, where: AuditFilter) -> Callable[[], Op[Entries]]:

@@ -7,12 +7,16 @@ and stays until it is removed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 
 from holdfast.client.access import Access
+from holdfast.client.acting import Effect, recorded
 from holdfast.core.limiting import queue_scope, task_scope
 from holdfast.core.options import checks
 from holdfast.core.options.limit import Limits, read
+from holdfast.store.op import Op
 from holdfast.store.verbs import limits
 
 __all__ = ["LimitedQueues", "LimitedTasks"]
@@ -25,25 +29,21 @@ class LimitedQueues:
 
     def limit(self, queue: str, limit: Limits | None, *, by: str | None = None) -> None:
         """Limit a queue, at once and everywhere; None removes what was set."""
-        scope = queue_scope(checks.queue_name(queue))
-        self._access.run(partial(limits.choose, scope, read(limit), by=_who(by)))
+        self._access.run(_limiting_queue(queue, limit, by))
 
     async def alimit(self, queue: str, limit: Limits | None, *, by: str | None = None) -> None:
         """Limit a queue, at once and everywhere; None removes what was set."""
-        scope = queue_scope(checks.queue_name(queue))
-        await self._access.arun(partial(limits.choose, scope, read(limit), by=_who(by)))
+        await self._access.arun(_limiting_queue(queue, limit, by))
 
     def fair(self, queue: str, fair: bool = True) -> None:
         """Whether the concurrency keys of a queue take turns (they do), or its tasks go in strict
         order."""
-        name, turns = checks.queue_name(queue), checks.flag(fair, "fair")
-        self._access.run(partial(limits.set_fair, name, turns))
+        self._access.run(_ordering(queue, fair))
 
     async def afair(self, queue: str, fair: bool = True) -> None:
         """Whether the concurrency keys of a queue take turns (they do), or its tasks go in strict
         order."""
-        name, turns = checks.queue_name(queue), checks.flag(fair, "fair")
-        await self._access.arun(partial(limits.set_fair, name, turns))
+        await self._access.arun(_ordering(queue, fair))
 
 
 class LimitedTasks:
@@ -54,14 +54,40 @@ class LimitedTasks:
     def limit(self, name: str, limit: Limits | None, *, by: str | None = None) -> None:
         """Limit a task, at once and everywhere, instead of what its code says; None: as its code
         says."""
-        scope = task_scope(checks.task_name(name))
-        self._access.run(partial(limits.choose, scope, read(limit), by=_who(by)))
+        self._access.run(_limiting_task(name, limit, by))
 
     async def alimit(self, name: str, limit: Limits | None, *, by: str | None = None) -> None:
         """Limit a task, at once and everywhere, instead of what its code says; None: as its code
         says."""
-        scope = task_scope(checks.task_name(name))
-        await self._access.arun(partial(limits.choose, scope, read(limit), by=_who(by)))
+        await self._access.arun(_limiting_task(name, limit, by))
+
+
+def _limiting_queue(queue: str, limit: Limits | None, by: str | None) -> Callable[[], Op[None]]:
+    name = checks.queue_name(queue)
+    return _limiting(queue_scope(name), f"queue {name}", limit, by)
+
+
+def _limiting_task(name: str, limit: Limits | None, by: str | None) -> Callable[[], Op[None]]:
+    return _limiting(task_scope(checks.task_name(name)), f"task {name}", limit, by)
+
+
+def _limiting(
+    scope: str, subject: str, limit: Limits | None, by: str | None
+) -> Callable[[], Op[None]]:
+    given = read(limit)
+    choosing = partial(limits.choose, scope, given, by=_who(by))
+    detail = {"limits": [asdict(each) for each in given or ()]}
+    return recorded("limit", choosing, lambda _: Effect(1, subject, detail))
+
+
+def _ordering(queue: str, fair: bool) -> Callable[[], Op[None]]:
+    name, turns = checks.queue_name(queue), checks.flag(fair, "fair")
+    detail = {"fair": turns}
+    return recorded(
+        "fair",
+        partial(limits.set_fair, name, turns),
+        lambda _: Effect(1, f"queue {name}", detail),
+    )
 
 
 def _who(by: str | None) -> str | None:

@@ -79,15 +79,15 @@ class Task(Stepable[P, R_co]):
         good_until, good_for, unique, id, tags."""
         return Task(self._definition, self._dispatch, choose(self._choice, **options))
 
-    def send(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
+    def send(self, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call. When this returns, the task is durable."""
         return self._dispatch.send(self._form, args, kwargs)
 
-    async def asend(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
+    async def asend(self, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R_co]:
         """Send one call. When this returns, the task is durable."""
         return await self._dispatch.asend(self._form, args, kwargs)
 
-    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R_co]:
+    def call(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R_co]:
         """A call that is not sent, for `then`, `group` and schedules."""
         return Call(self, args, kwargs)
 
@@ -141,5 +141,5 @@ class TaskFunction(Task[P, R_co], Generic[P, R_co, C_co]):
         self._function = function
         update_wrapper(cast("Callable[P, C_co]", self), function)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C_co:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> C_co:
         return self._function(*args, **kwargs)

@@ -75,6 +75,14 @@ class WorkerControl:
         """The workers, the newest first; with `stopped`, also those that have stopped."""
         return await self._access.arun(partial(_workers, stopped))
 
+    def states(self, worker: str, *, limit: int = 100) -> Sequence[WorkerSnapshot]:
+        """What a worker said of itself, the newest first."""
+        return [_snapshot(each) for each in self._access.run(_history(worker, limit))]
+
+    async def astates(self, worker: str, *, limit: int = 100) -> Sequence[WorkerSnapshot]:
+        """What a worker said of itself, the newest first."""
+        return [_snapshot(each) for each in await self._access.arun(_history(worker, limit))]
+
     def stop(self, *workers: str, interrupt: bool = False) -> dict[str, bool]:
         """Have workers stop, as SIGTERM does; True for each that is there to hear it.
 
@@ -95,6 +103,11 @@ class WorkerControl:
     async def adrain(self, *workers: str) -> dict[str, bool]:
         """Have workers claim nothing more, end what they run, however long it takes, and stop."""
         return await self._access.arun(_ordering(workers, WorkerOrder.DRAIN))
+
+
+def _history(worker: str, limit: int) -> Callable[[], Op[list[WorkerState]]]:
+    name = checks.stored_text(worker, "worker")
+    return partial(states, name, limit=checks.at_least(1, limit, "limit"))
 
 
 def _order(*, interrupt: bool) -> WorkerOrder:

@@ -100,9 +100,7 @@ async def do_to_filter(
     return answer
 
 
-async def do_to_ids(
-    control: Control, verb: str, act: BulkVerb, ids: Sequence[UUID]
-) -> BulkAnswer:
+async def do_to_ids(control: Control, verb: str, act: BulkVerb, ids: Sequence[UUID]) -> BulkAnswer:
     """Apply a verb to tasks that are named."""
     answer = BulkAnswer()
     tasks = list(dict.fromkeys(ids))

@@ -2,8 +2,8 @@
 
 Owns the two rules: without the right to see payloads there is nothing, and with it there is
 everything but the values of keys that say they are secret (`password`, `api_key`, …, and those the
-host names). Texts that people read, such as messages of errors, are shown to all who may read, without
-passwords of URLs and of settings.
+host names). Messages of errors are shown to all who may read, without passwords of URLs and of
+settings.
 """
 
 from __future__ import annotations

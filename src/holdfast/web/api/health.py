@@ -29,6 +29,6 @@ async def ready(context: Context) -> Response:
 
 
 ROUTES: Final = (
-    WebRoute("/api/v1/health/live", ("GET",), live, needs=None, name="health-live", kind="api"),
-    WebRoute("/api/v1/health/ready", ("GET",), ready, needs=None, name="health-ready", kind="api"),
+    WebRoute("/api/v1/health/live", ("GET",), live, needs=None, name="api-live", kind="api"),
+    WebRoute("/api/v1/health/ready", ("GET",), ready, needs=None, name="api-ready", kind="api"),
 )

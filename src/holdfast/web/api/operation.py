@@ -55,7 +55,8 @@ class Operation:
     body: Any
     answer: Any
     """The type of what is returned; `Response`: a text."""
-    status: int
+    creates: bool
+    """It is answered with 201 if the answer's `created` is true."""
     refusals: tuple[int, ...]
     limit: Callable[[Context], int]
 
@@ -84,7 +85,9 @@ class Operation:
         if self.body is not None:
             given["body"] = await _read_body(context, self.body, self.limit(context))
         answer = await self.function(context, **given)
-        return answer if isinstance(answer, Response) else json_answer(answer, self.status)
+        if isinstance(answer, Response):
+            return answer
+        return json_answer(answer, 201 if self.creates and answer.created else 200)
 
 
 def operation(
@@ -94,7 +97,7 @@ def operation(
     tag: str,
     needs: Role | None = Role.READ,
     payloads: bool = False,
-    status: int = 200,
+    creates: bool = False,
     refusals: Iterable[int] = (),
     limit: Callable[[Context], int] | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], WebRoute]:
@@ -109,7 +112,7 @@ def operation(
             query=hints.get("query"),
             body=hints.get("body"),
             answer=hints["return"],
-            status=status,
+            creates=creates,
             refusals=tuple(refusals),
             limit=limit or (lambda _: SMALL),
         )
@@ -168,7 +171,7 @@ async def _read_body(context: Context, kind: Any, limit: int) -> Any:
     if stated.partition(";")[0].strip().lower() != "application/json":
         said = one_line(stated, 100)
         raise Refusal(415, "unsupported_type", f"the body must be application/json, not {said!r}")
-    text = await context.body(limit)
+    text = await context.body(limit) or b"{}"
     try:
         found = _decoder(kind).decode(text)
     except msgspec.ValidationError as error:

@@ -5,9 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.web.api import health
+from holdfast.web.api import (
+    audit,
+    dead_letters,
+    evidence,
+    health,
+    queues,
+    sending,
+    stats,
+    task_actions,
+    tasks,
+    workers,
+)
 from holdfast.web.route import WebRoute
 
 __all__ = ["ROUTES"]
 
-ROUTES: Final[Sequence[WebRoute]] = (*health.ROUTES,)
+ROUTES: Final[Sequence[WebRoute]] = (
+    *sending.ROUTES,
+    *tasks.ROUTES,
+    *evidence.ROUTES,
+    *task_actions.ROUTES,
+    *dead_letters.ROUTES,
+    *queues.ROUTES,
+    *workers.ROUTES,
+    *stats.ROUTES,
+    *audit.ROUTES,
+    *health.ROUTES,
+)

@@ -24,7 +24,7 @@ from holdfast.web.bulk_verb import BulkAnswer, BulkVerb, count, do_to_filter, do
 from holdfast.web.context import Context
 from holdfast.web.problem import Refusal
 
-__all__ = ["ROUTES", "ActionResult", "Selection", "StatusDocument", "selected"]
+__all__ = ["ROUTES", "BulkDocument", "StatusDocument", "TaskSelection", "selected"]
 
 MOST: Final = 10_000
 """Tasks of one request."""
@@ -89,7 +89,7 @@ class RescheduleBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return given
 
 
-class Selection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class TaskSelection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Which tasks: by their ids, or by a filter and how many it may be."""
 
     ids: Annotated[list[UUID], Meta(max_length=MOST)] | UnsetType = UNSET
@@ -100,13 +100,13 @@ class Selection(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """With a filter: go on behind this task, the `next` of the last answer."""
 
 
-class ResubmitSelection(Selection, kw_only=True, forbid_unknown_fields=True):
+class ResubmitTaskSelection(TaskSelection, kw_only=True, forbid_unknown_fields=True):
     """Which tasks, and how they run again."""
 
     options: ResubmitBody = msgspec.field(default_factory=ResubmitBody)
 
 
-class RescheduleSelection(Selection, kw_only=True, forbid_unknown_fields=True):
+class RescheduleSelection(TaskSelection, kw_only=True, forbid_unknown_fields=True):
     """Which tasks, and what changes."""
 
     options: RescheduleBody
@@ -135,7 +135,7 @@ class RefusedDocument(msgspec.Struct, kw_only=True):
     reason: str
 
 
-class ActionResult(msgspec.Struct, kw_only=True):
+class BulkDocument(msgspec.Struct, kw_only=True):
     """What became of the tasks."""
 
     done: int
@@ -146,8 +146,8 @@ class ActionResult(msgspec.Struct, kw_only=True):
     """Not all of the filter has been walked: ask again with this as `before`."""
 
 
-def _result(answer: BulkAnswer) -> ActionResult:
-    return ActionResult(
+def _result(answer: BulkAnswer) -> BulkDocument:
+    return BulkDocument(
         done=answer.done,
         refused=answer.not_done,
         reasons=[RefusedDocument(id=task, reason=why) for task, why in answer.refused.items()],
@@ -156,8 +156,8 @@ def _result(answer: BulkAnswer) -> ActionResult:
 
 
 async def selected(
-    context: Context, verb: str, body: Selection, act: BulkVerb, **fixed: Any
-) -> ActionResult:
+    context: Context, verb: str, body: TaskSelection, act: BulkVerb, **fixed: Any
+) -> BulkDocument:
     """Do it to the tasks that a body selects; `fixed` is part of every filter."""
     control = context.control
     if body.ids is not UNSET:
@@ -206,27 +206,27 @@ def _plain(method: Any, **options: Any) -> BulkVerb:
 
 
 @operation("POST", "/tasks/cancel", tag="actions", needs=Role.OPERATE)
-async def cancel_tasks(context: Context, body: Selection) -> ActionResult:
+async def cancel_tasks(context: Context, body: TaskSelection) -> BulkDocument:
     """Cancel tasks by their ids or by a filter. Running ones are asked to end."""
     return await selected(context, "cancel", body, _cancelling(context))
 
 
 @operation("POST", "/tasks/resubmit", tag="actions", needs=Role.OPERATE)
-async def resubmit_tasks(context: Context, body: ResubmitSelection) -> ActionResult:
+async def resubmit_tasks(context: Context, body: ResubmitTaskSelection) -> BulkDocument:
     """Let ended tasks run again, by their ids or by a filter."""
     act = _plain(context.control.tasks.aresubmit, **body.options.options)
     return await selected(context, "resubmit", body, act)
 
 
 @operation("POST", "/tasks/reschedule", tag="actions", needs=Role.OPERATE)
-async def reschedule_tasks(context: Context, body: RescheduleSelection) -> ActionResult:
+async def reschedule_tasks(context: Context, body: RescheduleSelection) -> BulkDocument:
     """Change the time, queue or priority of tasks that wait, by their ids or by a filter."""
     act = _plain(context.control.tasks.areschedule, **body.options.options)
     return await selected(context, "reschedule", body, act)
 
 
 @operation("POST", "/tasks/delete", tag="actions", needs=Role.ADMIN)
-async def delete_tasks(context: Context, body: Selection) -> ActionResult:
+async def delete_tasks(context: Context, body: TaskSelection) -> BulkDocument:
     """Delete ended tasks with their attempts and logs, by their ids or by a filter."""
     return await selected(context, "delete", body, _plain(context.control.tasks.adelete))
 

@@ -1,8 +1,8 @@
 """Tasks and attempts as the API shows them: the fields of `TaskInfo`, and what may be done now.
 
-Owns their form. Field names are those of the Python objects and of `--json`; moments are ISO 8601 in
-UTC, durations are seconds. Fields may be added in later versions; none changes its meaning. What a
-task is given, gives back and prints is null for visitors who may not see payloads.
+Owns their form. Field names are those of the Python objects and of `--json`; moments are ISO 8601
+in UTC, durations are seconds. Fields may be added in later versions; none changes its meaning. What
+a task is given, gives back and prints is null for visitors who may not see payloads.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class TaskDocument(TaskSummary, kw_only=True):
     worker_process_name: str | None
     trace_context: str | None
     payloads_shown: bool
-    """Whether args, kwargs, result, meta and error.data are shown to you; otherwise they are null."""
+    """Whether args, kwargs, result, meta and error.data are shown to you; else they are null."""
     args: Any
     kwargs: Any
     result: Any

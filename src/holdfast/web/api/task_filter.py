@@ -44,9 +44,7 @@ class TaskWhere(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def given(self) -> dict[str, Any]:
         """What was said."""
         found = {name: getattr(self, name) for name in TaskWhere.__struct_fields__}
-        return {
-            name: value for name, value in found.items() if value is not UNSET and value != []
-        }
+        return {name: value for name, value in found.items() if value is not UNSET and value != []}
 
     @property
     def filter(self) -> Filter:

@@ -11,7 +11,6 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.client.info import TaskInfo
-from holdfast.core.errors import WaitTimeout
 from holdfast.core.identity import as_uuid
 from holdfast.web.access import Role
 from holdfast.web.api.operation import operation
@@ -25,7 +24,7 @@ from holdfast.web.api.task_documents import (
 from holdfast.web.api.task_filter import PageSize, TaskWhere, Word
 from holdfast.web.context import Context
 
-__all__ = ["LOOK", "LONGEST_WAIT", "ROUTES", "TaskList", "Wait"]
+__all__ = ["LONGEST_WAIT", "LOOK", "ROUTES", "TaskList", "Wait"]
 
 LONGEST_WAIT: Final = 30.0
 """Seconds that an answer may be waited for: less than proxies have patience."""
@@ -127,9 +126,7 @@ async def list_tasks(context: Context, query: TaskListQuery) -> TaskList:
 
     A page begins behind the task `before`: give the `next` of the last answer.
     """
-    page = await context.control.tasks.alist(
-        before=query.before, limit=query.limit, **query.filter
-    )
+    page = await context.control.tasks.alist(before=query.before, limit=query.limit, **query.filter)
     return TaskList(
         tasks=[TaskSummary.of(info) for info in page.tasks],
         next=page.next,

@@ -1,0 +1,164 @@
+"""`/workers`: which there are, how each did, and orders to stop."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from holdfast.client.worker_control import WorkerInfo, WorkerSnapshot
+from holdfast.web.access import Role
+from holdfast.web.api.operation import operation
+from holdfast.web.api.task_documents import UnreadableDocument, unreadable
+from holdfast.web.context import Context
+from holdfast.web.problem import Refusal
+
+__all__ = ["ROUTES"]
+
+
+class SnapshotDocument(msgspec.Struct, kw_only=True):
+    """What a worker said of itself, some time ago."""
+
+    at: datetime
+    processes: int
+    tasks_running: int
+    tasks_claimed: int
+    memory_usage_mb: float | None
+    cpu_percent: float | None
+
+    @classmethod
+    def of(cls, said: WorkerSnapshot) -> SnapshotDocument:
+        """What it said."""
+        return cls(**{name: getattr(said, name) for name in cls.__struct_fields__})
+
+
+class WorkerDocument(msgspec.Struct, kw_only=True):
+    """One worker."""
+
+    id: str
+    state: Literal["alive", "silent", "stopped"]
+    hostname: str
+    pid: int
+    version: str
+    started_at: datetime
+    seen_at: datetime
+    stopped_at: datetime | None
+    lease: float
+    queues: list[str]
+    tasks: list[str]
+    """What it can run: `name@version`."""
+    settings: dict[str, Any]
+    command: str | None
+    """An order it has not obeyed yet."""
+    latest: SnapshotDocument | None
+
+    @classmethod
+    def of(cls, info: WorkerInfo) -> WorkerDocument:
+        """A worker, as it stands."""
+        names = ("id", "state", "hostname", "pid", "version", "started_at", "seen_at", "stopped_at")
+        return cls(
+            **{name: getattr(info, name) for name in names},
+            lease=info.lease,
+            queues=list(info.queues),
+            tasks=list(info.tasks),
+            settings=info.settings,
+            command=info.command,
+            latest=None if info.latest is None else SnapshotDocument.of(info.latest),
+        )
+
+
+class WorkerQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which workers."""
+
+    stopped: bool = False
+    """Also those that have stopped."""
+
+
+class WorkerList(msgspec.Struct, kw_only=True):
+    """The workers, the newest first."""
+
+    workers: list[WorkerDocument]
+    unreadable: list[UnreadableDocument]
+
+
+class HistoryQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How much of it."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class HistoryDocument(msgspec.Struct, kw_only=True):
+    """What a worker said of itself, the newest first."""
+
+    states: list[SnapshotDocument]
+
+
+class StopBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How."""
+
+    interrupt: bool = False
+    """Without the grace that what runs would have."""
+
+
+class ToldDocument(msgspec.Struct, kw_only=True):
+    """What the worker was told; it reads this within some two seconds."""
+
+    worker: str
+    order: Literal["stop", "interrupt", "drain"]
+
+
+@operation("GET", "/workers", tag="workers")
+async def list_workers(context: Context, query: WorkerQuery) -> WorkerList:
+    """List the workers, the newest first."""
+    found = await context.control.workers.alist(stopped=query.stopped)
+    return WorkerList(
+        workers=[WorkerDocument.of(info) for info in found],
+        unreadable=unreadable(found.unreadable),
+    )
+
+
+@operation("GET", "/workers/{worker}", tag="workers", refusals=[404])
+async def show_worker(context: Context, worker: str) -> WorkerDocument:
+    """Show one worker, also one that has stopped."""
+    for info in await context.control.workers.alist(stopped=True):
+        if info.id == worker:
+            return WorkerDocument.of(info)
+    raise _unknown(worker)
+
+
+@operation("GET", "/workers/{worker}/states", tag="workers", refusals=[404])
+async def list_worker_states(context: Context, worker: str, query: HistoryQuery) -> HistoryDocument:
+    """List what a worker said of itself: its tasks, memory and CPU, the newest first."""
+    states = await context.control.workers.astates(worker, limit=query.limit)
+    if not states:
+        await show_worker.handler(context)
+    return HistoryDocument(states=[SnapshotDocument.of(each) for each in states])
+
+
+@operation("POST", "/workers/{worker}/stop", tag="workers", needs=Role.ADMIN, refusals=[404])
+async def stop_worker(context: Context, worker: str, body: StopBody) -> ToldDocument:
+    """Have a worker stop, as SIGTERM does: what runs has its `grace` to end."""
+    async with context.acting():
+        told = await context.control.workers.astop(worker, interrupt=body.interrupt)
+    if not told[worker]:
+        raise _unknown(worker)
+    return ToldDocument(worker=worker, order="interrupt" if body.interrupt else "stop")
+
+
+@operation("POST", "/workers/{worker}/drain", tag="workers", needs=Role.ADMIN, refusals=[404])
+async def drain_worker(context: Context, worker: str) -> ToldDocument:
+    """Have a worker claim nothing more, end what it runs, however long it takes, and stop."""
+    async with context.acting():
+        told = await context.control.workers.adrain(worker)
+    if not told[worker]:
+        raise _unknown(worker)
+    return ToldDocument(worker=worker, order="drain")
+
+
+def _unknown(worker: str) -> Refusal:
+    return Refusal(404, "not_found", f"there is no worker {worker!r:.200}, or it has stopped")
+
+
+ROUTES: Final = (list_workers, show_worker, list_worker_states, stop_worker, drain_worker)

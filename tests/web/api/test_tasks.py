@@ -1,0 +1,99 @@
+"""Tasks over HTTP: lists, one task, why, and what is said of a request that is wrong."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from holdfast import Holdfast
+from tests.client.conftest import Hands
+from tests.web.client import WebClient
+
+
+def test_a_list_is_walked_in_pages(app: Holdfast, admin: WebClient) -> None:
+    sent = [str(app.options(queue="a" if n % 2 else "b").send("any", n).id) for n in range(7)]
+    found: list[str] = []
+    before: str | None = None
+    while True:
+        query = {"limit": "3"} | ({} if before is None else {"before": before})
+        page = admin.get("/api/v1/tasks", params=query).json()
+        found += [task["id"] for task in page["tasks"]]
+        before = page["next"]
+        if before is None:
+            break
+    assert found == sent[::-1]
+    some = admin.get("/api/v1/tasks?queue=a&status=PENDING&status=FAILED").json()["tasks"]
+    assert [task["id"] for task in some] == sent[1::2][::-1]
+    assert some[0]["allowed"] == ["cancel", "reschedule"]
+    counted = admin.get("/api/v1/tasks/count?queue=a").json()
+    assert counted == {"by_status": {"PENDING": 3}, "at_least": []}
+
+
+def test_one_task_with_its_attempts_and_why(app: Holdfast, hands: Hands, admin: WebClient) -> None:
+    task = app.send("any", 1, two=[2])
+    hands.finish(task, '{"a": 1}')
+    shown = admin.get(f"/api/v1/tasks/{task.id}").json()
+    assert (shown["status"], shown["args"], shown["kwargs"], shown["result"]) == (
+        "COMPLETED",
+        [1],
+        {"two": [2]},
+        {"a": 1},
+    )
+    (attempt,) = admin.get(f"/api/v1/tasks/{task.id}/attempts").json()["attempts"]
+    assert (attempt["number"], attempt["outcome"]) == (1, "COMPLETED")
+    why = admin.get(f"/api/v1/tasks/{task.id}/why").json()
+    assert (why["status"], len(why["reasons"])) == ("COMPLETED", 1)
+    assert admin.get(f"/api/v1/tasks/{task.id}/dependencies").json() == {"dependencies": []}
+
+
+def test_a_request_may_wait_for_the_end(app: Holdfast, hands: Hands, admin: WebClient) -> None:
+    task = app.send("any")
+    waiting = admin.get(f"/api/v1/tasks/{task.id}", params={"wait": "0.01"}).json()
+    assert waiting["status"] == "PENDING"
+    hands.finish(task)
+    ended = admin.get(f"/api/v1/tasks/{task.id}", params={"wait": "20"}).json()
+    assert ended["status"] == "COMPLETED"
+
+
+@pytest.mark.parametrize("what", ["", "/attempts", "/why", "/dependencies", "/log", "/output"])
+@pytest.mark.parametrize("id", [str(uuid4()), "no-uuid", "%00"])
+def test_an_unknown_id_is_404(what: str, id: str, refused: WebClient) -> None:
+    answer = refused.get(f"/api/v1/tasks/{id}{what}")
+    assert answer.status_code == 404, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("limit=0", "limit"),
+        ("limit=1001", "limit"),
+        ("limit=99999999999999999999", "limit"),
+        ("limit=x", "limit"),
+        ("limit=5&limit=6", "limit"),
+        ("status=DONE", "status[0]"),
+        ("queue=%00", "queue"),
+        ("submitted_from=2026-01-01T00:00:00", "submitted_from"),
+        ("submitted_from=0001-01-01T00:00:00%2B23:59", "submitted_from"),
+        ("submitted_until=9999-12-31T23:59:59-23:59", "submitted_until"),
+        ("submitted_until=yesterday", "submitted_until"),
+        ("workflow_id=7", "workflow_id"),
+        ("before=7", "before"),
+        ("colour=red", ""),
+    ],
+)
+def test_a_query_that_is_wrong_says_where(query: str, path: str, refused: WebClient) -> None:
+    answer = refused.get(f"/api/v1/tasks?{query}")
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["path"] == path
+
+
+def test_a_task_that_does_not_run_has_no_stack(app: Holdfast, admin: WebClient) -> None:
+    answer = admin.post(f"/api/v1/tasks/{app.send('any').id}/stack")
+    assert answer.status_code == 409
+    assert answer.json()["task_status"] == "PENDING"
+
+
+def test_a_route_that_takes_no_query_says_so(app: Holdfast, admin: WebClient) -> None:
+    assert admin.get(f"/api/v1/tasks/{app.send('any').id}/why?x=1").status_code == 422
