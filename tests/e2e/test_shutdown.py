@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import ErrorCode, TaskHandle, TaskStatus
 from holdfast.core.status import AttemptOutcome
-from tests.support.deadline import until
+from tests.support.deadline import passed, until
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess, alive
@@ -208,8 +208,7 @@ def test_an_operator_orders_a_worker_to_drain(site: Site) -> None:
     (shown,) = site.app.control.workers.list()
     assert (shown.command, shown.queues) == ("drain", ())
     # Longer than its grace: a `stop` task would be stalled by an ordinary stop.
-    since = time.monotonic()
-    until(lambda: time.monotonic() > since + 0.3)
+    passed(0.3)
     site.ledger.open_gate("stops")
     assert worker.wait(10) == 0
     assert (running.status(), later.status()) == (TaskStatus.COMPLETED, TaskStatus.PENDING)

@@ -73,7 +73,7 @@ def check_place(path: str, *, allow_network: bool) -> None:
             option="url",
         )
     kind = filesystem(place.parent)
-    if kind is not None and _NETWORK.fullmatch(kind) and not allow_network:
+    if kind is not None and is_network(kind) and not allow_network:
         raise ConfigError(
             f"{path} is on a network filesystem ({kind}), where SQLite's locks and shared memory "
             "are not reliable and the file would be corrupted: use a local disk, or PostgreSQL "
@@ -114,6 +114,11 @@ def adopt(connection: Connection, path: str) -> None:
             "shared memory, or another program has the file open in another mode; close it, or "
             "use a local disk"
         )
+
+
+def is_network(kind: str) -> bool:
+    """Whether a filesystem of this type is another machine's."""
+    return _NETWORK.fullmatch(kind) is not None
 
 
 def filesystem(folder: Path) -> str | None:

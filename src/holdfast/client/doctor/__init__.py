@@ -1,0 +1,1 @@
+"""An examination of the database and of whoever works on it: measured, judged, reported."""

@@ -1,0 +1,6 @@
+-- Schedules that should have fired before :before. Differs from SQLite in types.
+SELECT schedule_name, next_run_at
+FROM holdfast_schedules
+WHERE next_run_at < :before::timestamptz
+ORDER BY next_run_at
+LIMIT 100;
