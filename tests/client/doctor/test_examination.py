@@ -38,15 +38,17 @@ def found(diagnosis: Diagnosis) -> dict[str, Severity]:
     }
 
 
-def join(hands: Hands, name: str = "w-1", queues: str = '["default"]', known: str = "[]") -> None:
+def join(
+    hands: Hands, name: str = "w-1", known: str = "[]", version: str = "0.0"
+) -> None:
     hands.run(
         workers.register(
             name,
             hostname="host-1",
             pid=42,
-            version="0.0",
+            version=version,
             lease_us=30_000_000,
-            queues=queues,
+            queues='["default"]',
             known=known,
             settings="{}",
         )
@@ -73,7 +75,7 @@ def test_a_queue_that_nobody_serves_and_a_task_that_nobody_knows(
 ) -> None:
     join(hands, known='["known@1"]')
     app.send("known")
-    assert found(app.control.doctor()) == {"versions-differ": Severity.NOTICE}
+    assert found(app.control.doctor()) == {}
     for _ in range(3):
         app.send("renamed")
     app.options(queue="nobody").send("known")
@@ -106,6 +108,12 @@ def test_a_worker_that_fell_silent(app: Holdfast, hands: Hands) -> None:
     assert finding.detail == {"worker_id": "w-1", "hostname": "host-1", "pid": 42}
     hands.run(workers.stop("w-1"))
     assert not find(app, "worker-silent")
+
+
+def test_workers_of_two_versions(app: Holdfast, hands: Hands) -> None:
+    for name in ("1.0", "1.1"):
+        join(hands, name, version=name)
+    assert find(app, "versions-differ")[0].detail == {"versions": ["1.0", "1.1"]}
 
 
 def test_a_lease_that_nobody_recovers(app: Holdfast, hands: Hands) -> None:

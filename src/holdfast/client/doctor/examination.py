@@ -37,12 +37,10 @@ _DEAD_CAP: Final = 10_000
 
 def examine(access: Access, patience: Span) -> Diagnosis:
     """Look at everything there is."""
-    from holdfast import __version__
-
     patience_us = span_us(patience, option="patience")
     settings = access.config.store
     try:
-        examination = _Examination(access, __version__, patience_us)
+        examination = _Examination(access, patience_us)
     except SchemaMismatch as error:
         finding = Finding(
             "schema",
@@ -59,10 +57,9 @@ def examine(access: Access, patience: Span) -> Diagnosis:
 
 
 class _Examination:
-    def __init__(self, access: Access, version: str, patience_us: int) -> None:
+    def __init__(self, access: Access, patience_us: int) -> None:
         self._access = access
         self._settings = access.config.store
-        self._version = version
         self._patience_us = patience_us
         self._unreadable: list[UnreadableRow] = []
         before = time.time_ns()
@@ -184,7 +181,7 @@ class _Examination:
     def _workers(self) -> Iterator[Finding]:
         there = self._ask(partial(workers.list_workers, self._unreadable))
         waiting = self._ask(partial(queues.list_queues, set_aside=self._unreadable))
-        yield from fleet.judge_workers(there, waiting, self._now, self._version)
+        yield from fleet.judge_workers(there, waiting, self._now)
 
     def _queues(self) -> Iterator[Finding]:
         there = self._ask(partial(workers.list_workers))

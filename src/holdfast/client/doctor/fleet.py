@@ -44,7 +44,7 @@ class Crew:
 
 
 def judge_workers(
-    workers: Sequence[WorkerRecord], queues: Sequence[QueueRecord], now: int, version: str
+    workers: Sequence[WorkerRecord], queues: Sequence[QueueRecord], now: int
 ) -> Iterator[Finding]:
     """Whether there are any, and how those are that there are."""
     crew = Crew(workers, now)
@@ -72,14 +72,14 @@ def judge_workers(
                 {"worker_id": worker.worker_id, "hostname": worker.hostname, "pid": worker.pid},
             )
     versions = {worker.version for worker in crew.alive}
-    if versions - {version}:
+    if len(versions) > 1:
         yield Finding(
             "versions-differ",
             Severity.NOTICE,
-            f"workers run Holdfast {', '.join(sorted(versions))}; this command is {version}",
+            f"workers run different versions of Holdfast: {', '.join(sorted(versions))}",
             "during an upgrade that is as it should be",
             "upgrade what is older",
-            {"workers": sorted(versions), "here": version},
+            {"versions": sorted(versions)},
         )
 
 
