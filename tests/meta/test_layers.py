@@ -26,7 +26,7 @@ PACKAGES = (
     "cli/commands",
     *(
         f"cli/commands/{n}"
-        for n in ("dead_letters", "queues", "routes", "stats", "tasks", "worker", "workers")
+        for n in ("dead_letters", "doctor", "queues", "routes", "stats", "tasks", "worker", "workers")
     ),
     "cli/place",
     "cli/render",

@@ -17,7 +17,7 @@ from uuid import UUID
 from holdfast.client.access import Access
 from holdfast.client.acting import Acting, Effect, actor_here, recorded
 from holdfast.client.audit_control import AuditControl
-from holdfast.client.doctor.finding import PATIENCE, Diagnosis
+from holdfast.client.doctor.examined import ExaminedStore
 from holdfast.client.info import Listing, TaskInfo
 from holdfast.client.limit_control import LimitedQueues, LimitedTasks
 from holdfast.client.one_task import ManyVerb, ResubmitOptions, resubmission
@@ -28,7 +28,7 @@ from holdfast.client.worker_control import WorkerControl
 from holdfast.core.errors import ConfigError, UnreadableRow
 from holdfast.core.identity import as_bytes
 from holdfast.core.limiting import LimitBook, queue_scope
-from holdfast.core.moment import Due, Span, When, due, from_us, optional_us
+from holdfast.core.moment import Due, When, due, from_us, optional_us
 from holdfast.core.options import checks
 from holdfast.core.options.limit import Limit
 from holdfast.core.payload.codec import from_json
@@ -107,7 +107,7 @@ class QueueInfo:
     """Whether its concurrency keys take turns."""
 
 
-class Control:
+class Control(ExaminedStore):
     """`app.control`."""
 
     def __init__(self, access: Access) -> None:
@@ -141,23 +141,6 @@ class Control:
             max_connections=max_connections, statement_timeout=statement_timeout
         )
         return self if other is self._access else Control(other)
-
-    def doctor(self, *, patience: Span = PATIENCE) -> Diagnosis:
-        """Examine the database and whoever works on it: what endangers tasks, what keeps them
-        from running, and what to do about each. It changes nothing.
-
-        `patience`: how long a transaction may be open, or a task wait, before it is reported.
-        """
-        from holdfast.client.doctor.examination import examine
-
-        return examine(self._access, patience)
-
-    async def adoctor(self, *, patience: Span = PATIENCE) -> Diagnosis:
-        """Examine the database and whoever works on it."""
-        from holdfast.client.doctor.examination import examine
-
-        self._access.check_open()
-        return await self._access.offload.run(partial(examine, self._access, patience))
 
     def now(self) -> datetime:
         """The database's clock, by which every time here goes."""
