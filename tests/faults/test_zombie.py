@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 
-from holdfast import TaskStatus
+from holdfast import Holdfast, StoreUnavailable, TaskStatus
 from holdfast.core.status import AttemptOutcome
 from tests.support.deadline import until
+from tests.support.site import Site
 from tests.support.sites import MakeSite
 
 PROGRAM = "tests.faults.programs.load"
@@ -20,9 +21,8 @@ def test_a_frozen_worker_wakes_up_after_its_lease(fresh_site: MakeSite) -> None:
     handle = site.send("held", "a")
     site.begun("a")
     (line,) = site.ledger.lines("begun", "a")
-    frozen = [first.pid, *first.descendants()]
-    for pid in frozen:
-        os.kill(pid, signal.SIGSTOP)
+    frozen = [first.pid, *sorted(first.descendants())]
+    until(lambda: _freezes(site, frozen), within=20, what="it to be frozen outside a transaction")
     second = site.worker("-c", "1", "--lease", str(LEASE)).ready()
     until(lambda: site.ledger.count("begun", "a") == 2, within=LEASE * 2 + 10)
     # Its code finishes as soon as it wakes up, and so it reports an outcome.
@@ -47,7 +47,7 @@ def test_an_outcome_that_comes_too_late_is_refused(fresh_site: MakeSite) -> None
     handle = site.send("in-turn", "a")
     site.begun("a-1")
     # Only the supervisor sleeps: the code returns, and its outcome waits to be read.
-    os.kill(first.pid, signal.SIGSTOP)
+    until(lambda: _freezes(site, [first.pid]), within=20, what="it to be frozen")
     site.ledger.open_gate("a-1")
     until(lambda: site.ledger.count("done", "a-1") == 1)
     second = site.worker("-c", "1", "--lease", str(LEASE)).ready()
@@ -65,6 +65,20 @@ def test_an_outcome_that_comes_too_late_is_refused(fresh_site: MakeSite) -> None
     second.stop()
     assert site.send("step", 1).get(20) == 1
     assert first.stop() == 0
+
+
+def _freezes(site: Site, pids: list[int]) -> bool:
+    """Freeze processes, unless one of them may write to the file now: nobody else could then."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        with Holdfast(site.url, lock_timeout=0.5) as other:
+            other.control.queues.pause("nobody-serves-this")
+    except StoreUnavailable:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        return False
+    return True
 
 
 def _is_running(pid: int) -> bool:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -36,6 +37,7 @@ class WorkerProcess:
             text=True,
             start_new_session=True,
         )
+        self._family: set[int] = set()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -82,6 +84,7 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """SIGKILL of the supervisor alone."""
+        self._family |= self.descendants()
         self.process.kill()
         self.process.wait()
 
@@ -104,13 +107,26 @@ class WorkerProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: object
     ) -> None:
         if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self._reader.join(1.0)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+            self.kill()
+        # What a test has frozen does not notice that its supervisor is gone. It would hold the
+        # pipe, and whoever closes that here would wait for the reader without end.
+        for pid in self._family:
+            if _is_holdfast(pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self._reader.join(10.0)
+        if not self._reader.is_alive():
+            assert self.process.stdout is not None
+            self.process.stdout.close()
         if error is not None:
             error.add_note("\n".join([f"the worker {self.pid} had said:", *self._lines[-60:]]))
+
+
+def _is_holdfast(pid: int) -> bool:
+    try:
+        return b"holdfast" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def _children(pid: int) -> set[int]:
