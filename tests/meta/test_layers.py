@@ -26,7 +26,17 @@ PACKAGES = (
     "cli/commands",
     *(
         f"cli/commands/{n}"
-        for n in ("dead_letters", "doctor", "queues", "routes", "stats", "tasks", "worker", "workers")
+        for n in (
+            "dead_letters",
+            "doctor",
+            "queues",
+            "routes",
+            "stats",
+            "tasks",
+            "web",
+            "worker",
+            "workers",
+        )
     ),
     "cli/place",
     "cli/render",

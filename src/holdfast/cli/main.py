@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "routes": "Send tasks to queues by their names: list, set, delete.",
     "dead-letters": "Tasks that failed for good: list, resubmit, delete.",
     "doctor": "Find what endangers tasks, or keeps them from running.",
+    "web": "Serve the dashboard and the HTTP API.",
     "stats": "Rates, waits and run times of the last minutes.",
     "db": "See whether the database can be used; upgrade its tables.",
     "demo": "Watch a worker run tasks that end in every possible way.",

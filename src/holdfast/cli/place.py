@@ -13,13 +13,16 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from holdfast.client.config import Config
 from holdfast.client.registry import Registry
 from holdfast.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
 
 APP_VARIABLE: Final = "HOLDFAST_APP"
 URL_VARIABLE: Final = "HOLDFAST_URL"
@@ -39,6 +42,8 @@ class Place:
     origin: str
     """Who said so, for messages."""
     is_default: bool = False
+    app: Holdfast | None = None
+    """The app itself, if one was named."""
 
     @property
     def described(self) -> str:
@@ -117,4 +122,4 @@ def _of_app(target: str, origin: str) -> Place:
     for name in path.split("."):
         found = getattr(found, name)
     assert isinstance(found, Holdfast)
-    return Place(found.config, found.tasks, origin)
+    return Place(found.config, found.tasks, origin, app=found)

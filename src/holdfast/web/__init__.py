@@ -16,5 +16,6 @@ if missing := [name for name in ("starlette", "jinja2") if find_spec(name) is No
 
 from holdfast.web.access import Role, Visitor
 from holdfast.web.dashboard import dashboard
+from holdfast.web.mounting import mounted
 
-__all__ = ["Role", "Visitor", "dashboard"]
+__all__ = ["Role", "Visitor", "dashboard", "mounted"]

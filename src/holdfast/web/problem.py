@@ -110,9 +110,11 @@ def _of_ours(error: HoldfastError) -> Problem:
         case UnreadableRow():
             return Problem(409, "unreadable_row", said, {"table": error.table, "key": error.key})
         case StoreUnavailable():
+            _log.warning("%s", said)
             retry = {"Retry-After": str(RETRY_AFTER_S)}
             return Problem(503, "store_unavailable", said, headers=retry)
         case StoreError():
+            _log.warning("%s", said)
             return Problem(503, "store", said)
         case _:
             return Problem(409, "refused", said)

@@ -38,9 +38,7 @@ def found(diagnosis: Diagnosis) -> dict[str, Severity]:
     }
 
 
-def join(
-    hands: Hands, name: str = "w-1", known: str = "[]", version: str = "0.0"
-) -> None:
+def join(hands: Hands, name: str = "w-1", known: str = "[]", version: str = "0.0") -> None:
     hands.run(
         workers.register(
             name,
