@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from holdfast.core.options.retry import Retry
     from holdfast.core.options.unique import Unique
     from holdfast.core.result import TaskError, TaskResult
+    from holdfast.core.secret import Secret
     from holdfast.core.signals import Abort, RetryLater, Snooze
     from holdfast.core.status import TASK_TERMINAL_STATES, TaskStatus
     from holdfast.core.workflows.step import Step, Steps, any_of, at_least
@@ -73,6 +74,7 @@ __all__ = [
     "Retry",
     "RetryLater",
     "SchemaMismatch",
+    "Secret",
     "Snooze",
     "Step",
     "Steps",
@@ -128,6 +130,7 @@ _HOMES = {
     "holdfast.core.options.limit": ("Limit",),
     "holdfast.core.options.unique": ("Unique",),
     "holdfast.core.result": ("TaskError", "TaskResult"),
+    "holdfast.core.secret": ("Secret",),
     "holdfast.core.signals": ("Abort", "RetryLater", "Snooze"),
     "holdfast.core.workflows.step": ("Step", "Steps", "any_of", "at_least"),
     "holdfast.core.status": ("TASK_TERMINAL_STATES", "TaskStatus"),

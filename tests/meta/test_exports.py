@@ -24,6 +24,7 @@ PUBLIC = [
     "Retry",
     "RetryLater",
     "SchemaMismatch",
+    "Secret",
     "Snooze",
     "Step",
     "Steps",

@@ -15,7 +15,7 @@ from uuid import UUID
 from holdfast.core.errors import PayloadError, UnreadableRow
 from holdfast.core.moment import from_us
 from holdfast.core.options.unique import key_of
-from holdfast.core.payload.codec import from_json
+from holdfast.core.payload.codec import from_json, to_show
 from holdfast.core.payload.failure import decode_error
 from holdfast.core.records import AttemptRecord, TaskRecord
 from holdfast.core.result import TaskError
@@ -77,6 +77,7 @@ class TaskInfo:
     priority: int
     status: TaskStatus
     args: list[Any]
+    """As plain data, and each `Secret` as `"***"`; so, too, in `kwargs`, `result` and `meta`."""
     kwargs: dict[str, Any]
     options: dict[str, Any]
     """What its policy changes of the defaults: retry, timeout, on_crash, …"""
@@ -156,8 +157,8 @@ class TaskInfo:
             queue=record.queue_name,
             priority=record.priority,
             status=record.status,
-            args=from_json(record.args),
-            kwargs=from_json(record.kwargs),
+            args=to_show(record.args),
+            kwargs=to_show(record.kwargs),
             options=from_json(record.task_options) if record.task_options else {},
             tags=tuple(from_json(record.tags)) if record.tags else (),
             sent_at=from_us(record.sent_at),
@@ -184,14 +185,14 @@ class TaskInfo:
             finished_at=_moment(record.finished_at),
             completed_at=_moment(record.completed_at),
             failed_at=_moment(record.failed_at),
-            result=from_json(record.result) if completed and record.result else None,
+            result=to_show(record.result) if completed and record.result else None,
             error=error_of(record.result) if ended and not completed else None,
             error_code=record.error_code,
             failed_reason=record.failed_reason,
             dead=record.dead,
             progress=progress_of(record.progress),
             stage=record.stage,
-            meta=from_json(record.stage_meta) if record.stage_meta else None,
+            meta=to_show(record.stage_meta) if record.stage_meta else None,
             output=record.output,
             unique_key=None if held is None else key_of(record.task_name, held),
             concurrency_key=record.concurrency_key,

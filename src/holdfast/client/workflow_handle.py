@@ -28,7 +28,7 @@ from holdfast.core.errors import (
     WaitTimeout,
 )
 from holdfast.core.moment import from_us
-from holdfast.core.payload.codec import decoder, from_json, unsupported
+from holdfast.core.payload.codec import decoder, from_json, to_show, unsupported
 from holdfast.core.records import On
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.workflows.mermaid import ChartEdge, ChartStep, chart
@@ -93,7 +93,7 @@ class WorkflowInfo:
             deadline_at=_moment(record.deadline_at),
             run_at=_moment(record.run_at),
             tags=() if record.tags is None else tuple(from_json(record.tags)),
-            arguments=None if record.arguments is None else from_json(record.arguments),
+            arguments=None if record.arguments is None else to_show(record.arguments),
             steps=record.steps,
             created_at=from_us(record.created_at),
             finished_at=_moment(record.finished_at),

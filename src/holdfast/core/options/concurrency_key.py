@@ -12,6 +12,7 @@ from string import Formatter
 from typing import Any, Final
 
 from holdfast.core.errors import ConfigError, PayloadError
+from holdfast.core.secret import Secret
 
 __all__ = ["LONGEST_KEY", "KeyTemplate", "check_key"]
 
@@ -99,6 +100,12 @@ class KeyTemplate:
             value = args[place] if 0 <= place < len(args) else kwargs.get(field, default)
             if value is None:
                 return None
+            if isinstance(value, Secret):
+                raise PayloadError(
+                    f"the concurrency key {self.text!r} is made of the secret {field}, and keys "
+                    "are shown: name another parameter, or options(concurrency_key=…)",
+                    path=field,
+                )
             if isinstance(value, list | tuple | dict | set | frozenset | bytes):
                 raise PayloadError(
                     f"the concurrency key {self.text!r} is made of {field}={value!r:.100}, which "

@@ -1,7 +1,8 @@
 """How types that JSON and msgspec do not know travel as JSON.
 
 Owns the two hooks, one per direction, and the list of what they cover: paths, pydantic
-models, subclasses of plain scalars, and a `TaskResult` (`{"ok": …}` or `{"err": …}`).
+models, subclasses of plain scalars, a `TaskResult` (`{"ok": …}` or `{"err": …}`), and a `Secret`
+(`{"$secret": …}`), of which no error shows the value.
 pydantic is recognised by its methods and never imported. Types travel by annotation: no
 class name is ever written or read.
 """
@@ -15,8 +16,9 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from holdfast.core.result import TaskError, TaskResult
+from holdfast.core.secret import MARK, Secret
 
-__all__ = ["adapts", "from_plain", "to_plain"]
+__all__ = ["adapts", "from_plain", "is_secret", "to_plain"]
 
 
 def to_plain(value: Any) -> Any:
@@ -25,6 +27,8 @@ def to_plain(value: Any) -> Any:
         return os.fspath(value)
     if _is_pydantic(type(value)):
         return value.model_dump(mode="json", by_alias=True, round_trip=True)
+    if isinstance(value, Secret):
+        return {MARK: value.reveal()}
     if isinstance(value, TaskResult):
         return {"ok": value.ok_value} if value.is_ok else {"err": value.err_value}
     # numpy's float64 is a float, Django's SafeString a str: the plain value is meant.
@@ -41,6 +45,8 @@ def from_plain(kind: type[Any], value: Any) -> Any:
     """Build a `kind` from its plain form; ValueError or TypeError if it does not fit."""
     if _is_result(kind):
         return _result(kind, value)
+    if is_secret(kind):
+        return _secret(kind, value)
     if kind is object:
         return value
     if issubclass(kind, PurePath):
@@ -58,7 +64,7 @@ def from_plain(kind: type[Any], value: Any) -> Any:
 
 def adapts(kind: Any) -> bool:
     """Whether `from_plain` can build this type."""
-    if _is_result(kind):
+    if _is_result(kind) or is_secret(kind):
         return True
     return isinstance(kind, type) and (
         kind is object or _is_pydantic(kind) or issubclass(kind, PurePath | str | int | float)
@@ -67,6 +73,23 @@ def adapts(kind: Any) -> bool:
 
 def _is_result(kind: Any) -> bool:
     return kind is TaskResult or get_origin(kind) is TaskResult
+
+
+def is_secret(kind: Any) -> bool:
+    """Whether an annotation is `Secret` or `Secret[…]`."""
+    return kind is Secret or get_origin(kind) is Secret
+
+
+def _secret(kind: Any, value: Any) -> Secret[Any]:
+    if not isinstance(value, dict) or value.keys() != {MARK}:
+        raise TypeError(f'Expected a Secret: give `Secret(…)`, in JSON `{{"{MARK}": …}}`')
+    parts = get_args(kind)
+    try:
+        return Secret(_converted(value[MARK], parts[0] if parts else Any))
+    except (TypeError, ValueError, msgspec.MsgspecError):
+        pass
+    # Not inside the handler: what does not fit must not be shown as the cause.
+    raise TypeError("Expected a Secret of another type")
 
 
 def _result(kind: Any, value: Any) -> TaskResult[Any, Any]:

@@ -22,6 +22,7 @@ from uuid import UUID
 import msgspec
 
 from holdfast.core.payload.adapter import to_plain
+from holdfast.core.secret import Secret
 
 __all__ = ["MAX_DEPTH", "TooLarge", "Unsound", "Walk"]
 
@@ -159,11 +160,23 @@ class Walk:
             self.check_items(value, depth)
         elif isinstance(value, dict):
             self._check_mapping(value, depth)
+        elif isinstance(value, Secret):
+            self._check_secret(value, depth)
         elif isinstance(value, str | int | float | PurePath):
             self.check(to_plain(value), depth)
         else:
             self.unordered = True
             self.check(_open(value), depth)
+
+    def _check_secret(self, secret: Secret[Any], depth: int) -> None:
+        try:
+            self.check(secret.reveal(), depth - 1)
+        except Unsound:
+            pass
+        else:
+            return
+        # What is wrong with it could tell what it is.
+        raise Unsound("is a Secret whose value cannot be written as JSON: give it a text")
 
     def _spend(self, size: int, depth: int) -> None:
         if depth <= 0:

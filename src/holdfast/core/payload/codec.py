@@ -20,13 +20,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NoReturn, TypeVar, overload
+from typing import Any, Final, NoReturn, TypeVar, get_args, overload
 
 import msgspec
 
 from holdfast.core.errors import PayloadError
-from holdfast.core.payload.adapter import adapts, from_plain, to_plain
+from holdfast.core.payload.adapter import adapts, from_plain, is_secret, to_plain
 from holdfast.core.payload.check import TooLarge, Unsound, Walk
+from holdfast.core.secret import MARK, hide_secrets
 
 __all__ = [
     "DEFAULT_LIMIT",
@@ -42,6 +43,7 @@ __all__ = [
     "split_array",
     "split_object",
     "to_json",
+    "to_show",
     "unsupported",
 ]
 
@@ -238,6 +240,8 @@ def _misfit(error: Exception) -> PayloadError:
 
 def unsupported(kind: Any) -> str | None:
     """Why values of this annotation cannot travel, or None if they can."""
+    if is_secret(kind) and get_args(kind):
+        return unsupported(get_args(kind)[0])
     try:
         info = msgspec.inspect.type_info(kind)
         msgspec.json.Decoder(kind)
@@ -283,3 +287,9 @@ def to_json(value: Any) -> str:
 def from_json(text: str) -> Any:
     """Holdfast's own small structures, read back."""
     return decode(text)
+
+
+def to_show(text: str) -> Any:
+    """Stored values as plain data, to be shown: without secrets."""
+    value = decode(text)
+    return hide_secrets(value) if MARK in text else value

@@ -15,7 +15,7 @@ causes may form a ring. Source lines in tracebacks come from Python's own line c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
 from typing import Any, Final
@@ -24,6 +24,7 @@ from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError
 from holdfast.core.payload.codec import DEFAULT_LIMIT, Raw, decode, encode_value
 from holdfast.core.result import CAUSES_LIMIT, TaskError
+from holdfast.core.secret import MARK, hide_secrets, secret_texts, without
 from holdfast.core.signals import Abort, RetryLater
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "summary",
     "unstorable",
     "users_own",
+    "without_secrets",
 ]
 
 _UNLIMITED: Final = 1 << 62
@@ -128,6 +130,22 @@ def unstorable(error: PayloadError) -> TaskError:
     return TaskError.ours(codes[error.problem], str(error))
 
 
+def without_secrets(error: TaskError, stored: Sequence[str]) -> TaskError:
+    """The same error without the values of the secrets that are in these stored arguments."""
+    marked = [text for text in stored if MARK in text]
+    secrets = [secret for text in marked for secret in secret_texts(decode(text))]
+    if not secrets:
+        return error
+    return TaskError.stored(
+        str(error.error_code),
+        without(error.message, secrets),
+        error.data,
+        error.exception,
+        None if error.traceback is None else without(error.traceback, secrets),
+        tuple(without(cause, secrets) for cause in error.causes),
+    )
+
+
 def encode_error(error: TaskError, limit: int = DEFAULT_LIMIT) -> str:
     """The JSON of an error; `PayloadError` if the author's `data` cannot be stored."""
     return encode_value(_plain(error), limit, name="error")
@@ -161,7 +179,7 @@ def decode_error(text: str | bytes | Raw) -> TaskError:
         return TaskError.stored(
             str(plain["error_code"]),
             str(plain.get("message", "")),
-            plain.get("data"),
+            hide_secrets(plain.get("data")),
             plain.get("exception"),
             plain.get("traceback"),
             tuple(plain.get("causes", ())),

@@ -34,7 +34,14 @@ from holdfast.core.outcome import (
     Why,
     ended_because,
 )
-from holdfast.core.payload.failure import as_plain, describe, encode_error, unstorable, users_own
+from holdfast.core.payload.failure import (
+    as_plain,
+    describe,
+    encode_error,
+    unstorable,
+    users_own,
+    without_secrets,
+)
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.signals import Abort, RetryLater, Snooze
 from holdfast.core.workflows.builder import StepBuilder
@@ -204,11 +211,11 @@ class TaskRun:
                 case Snooze():
                     self.outcome = SnoozeAsked(error.delay_us)
                 case RetryLater():
-                    self.outcome = RetryAsked(describe(error), error.delay_us)
+                    self.outcome = RetryAsked(self._told(error), error.delay_us)
                 case Abort():
-                    self.outcome = AbortAsked(describe(error))
+                    self.outcome = AbortAsked(self._told(error))
                 case _:
-                    told = describe(error)
+                    told = self._told(error)
                     retry = self.plan.definition.policy.retry
                     listed = retry is not None and retry.lists_exception(
                         error, str(told.error_code)
@@ -225,6 +232,10 @@ class TaskRun:
                     exception=type(error).__qualname__,
                 )
             )
+
+    def _told(self, error: BaseException) -> TaskError:
+        """What is stored of an exception; a secret among the arguments is no part of it."""
+        return without_secrets(describe(error), (self.job.args, self.job.kwargs))
 
     def report(
         self, run_ns: int, cpu_time_us: int | None = None, peak_memory_kb: int | None = None
