@@ -157,12 +157,13 @@ def test_a_rule_that_fails_lets_nobody_in(app: Holdfast, web: Callable[..., WebC
 def test_payloads_are_shown_to_those_who_may_see_them(
     app: Holdfast, web: Callable[..., WebClient]
 ) -> None:
-    task = app.send("any", {"password": "hunter2", "iban": "DE00", "city": "Köln"}, n=3)
+    given = {"password": "hunter2", "iban": "DE00", "city": "Köln", "x": {"$secret": "hunter2"}}
+    task = app.send("any", given, n=3)
     path = f"/api/v1/tasks/{task.id}"
     hidden = web(app, Visitor("r", Role.ADMIN)).get(path).json()
     assert (hidden["payloads_shown"], hidden["args"], hidden["kwargs"]) == (False, None, None)
     client = web(Dashboard(app, access=lambda _: ["read", "payloads"], hide=["IBAN"]))
     shown = client.get(path).json()
-    assert shown["args"] == [{"password": "***", "iban": "***", "city": "Köln"}]
+    assert shown["args"] == [{"password": "***", "iban": "***", "city": "Köln", "x": "***"}]
     assert shown["kwargs"] == {"n": 3}
     assert "hunter2" not in hidden.__repr__() + shown.__repr__()

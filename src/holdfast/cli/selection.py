@@ -23,6 +23,7 @@ from holdfast.cli.render.task_list import show_tasks
 from holdfast.cli.session import CommandSession, Misused, NotDone
 from holdfast.client.control import MAX_PAGE, Filter, TaskPage
 from holdfast.client.info import TaskInfo
+from holdfast.client.redacted import redacted_task
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.status import TaskStatus
 
@@ -202,6 +203,8 @@ def show_page(
     """List the tasks that fit, the newest first."""
     start = None if after is None else session.task_id(after)
     page = _page(session, replace(where, dead=where.dead or dead), limit, start)
+    shown = [redacted_task(info, session.hides) for info in page.tasks]
+    page = replace(page, tasks=shown)
     # What went wrong last in those that go on.
     tried = [info.id for info in page.tasks if info.attempt and not info.status.is_terminal]
     failed = session.control.tasks.last_errors(*tried) if tried else {}

@@ -33,6 +33,7 @@ from holdfast.core.errors import (
     StoreError,
     TaskNotFound,
 )
+from holdfast.core.redaction import key_rule
 from holdfast.core.text import one_line, visible
 
 _DIGITS: Final = 32
@@ -73,6 +74,8 @@ class CommandSession:
         self.access = access
         self.screen = screen
         self.control = Control(access)
+        self.hides = key_rule(place.config.redact_keys)
+        """Which keys hold values that are not shown."""
 
     def task_id(self, typed: str) -> UUID:
         """The task that an operator names: by its id, its short id, or some digits of it."""

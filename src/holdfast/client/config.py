@@ -7,7 +7,7 @@ environment (`HOLDFAST_` and the name in capitals), default. Reads no file, open
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypedDict
@@ -48,6 +48,7 @@ class Settings(TypedDict, total=False):
     kill_grace: float
     outage_grace: float
     retention: Retention
+    redact_keys: Collection[str]
 
 
 def _setting(
@@ -122,10 +123,14 @@ class Config:
     """Workers: how long code goes on while the database says that it cannot serve."""
     retention: Retention = _setting(Retention(), setting_text.retention, kind=Retention)
     """How long ended tasks and other records are kept."""
+    redact_keys: tuple[str, ...] = _setting((), setting_text.names, kind=tuple)
+    """Keys of arguments and results whose values nobody is shown: `iban`, `card_*`. Those of
+    `password`, `token` and the like are not shown anyway."""
     store: StoreSettings = field(init=False, repr=False)
     """What the store needs to know of this."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "redact_keys", _names(self.redact_keys))
         _check(self)
         object.__setattr__(self, "store", _store_settings(self))
 
@@ -155,6 +160,15 @@ class Config:
             raise ConfigError(f"{name} is given twice: in the URL and as a keyword", option=name)
         found = setting_text.in_environment(known.values(), environment, given.keys() | in_url)
         return cls(**found, **given)
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    names = tuple(given) if isinstance(given, tuple | list | set | frozenset) else (None,)
+    if not all(isinstance(name, str) and name for name in names):
+        raise ConfigError(
+            f"redact_keys is {given!r:.300}; it must be a list of names", option="redact_keys"
+        )
+    return names
 
 
 def _check(config: Config) -> None:

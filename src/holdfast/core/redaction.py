@@ -9,11 +9,12 @@ URL that has an at sign in its query.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from fnmatch import translate
 from typing import Any, Final
 from urllib.parse import unquote_plus
 
-__all__ = ["HIDDEN", "is_secret", "mask", "redact"]
+__all__ = ["HIDDEN", "is_secret", "key_rule", "mask", "redact"]
 
 HIDDEN: Final = "***"
 
@@ -48,6 +49,15 @@ def redact(text: str) -> str:
 def is_secret(key: str) -> bool:
     """Whether a key, an argument or a setting of this name holds what must not be shown."""
     return _SECRET.search(key) is not None
+
+
+def key_rule(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Which keys hold what must not be shown: those of `is_secret`, and these, such as `iban` or
+    `card_*`; capitals make no difference."""
+    wanted = [re.compile(translate(pattern), re.I) for pattern in patterns]
+    if not wanted:
+        return is_secret
+    return lambda key: is_secret(key) or any(each.match(key) for each in wanted)
 
 
 def mask(value: Any, hides: Callable[[str], bool] = is_secret) -> Any:

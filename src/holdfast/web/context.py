@@ -52,7 +52,7 @@ class Context:
         """`app.control` on connections of the dashboard's own: few, and each statement bounded."""
         self.visitor = visitor
         self._names = names
-        self.payloads = PayloadView(visitor.payloads, hidden_keys)
+        self.payloads = PayloadView(visitor.payloads, (*hidden_keys, *app.config.redact_keys))
         """What the visitor sees of arguments, results and what tasks print."""
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from holdfast.core.redaction import is_secret, mask, redact
+from holdfast.core.redaction import key_rule, mask, redact
 from holdfast.core.result import TaskError
 
 __all__ = ["PayloadView"]
@@ -25,7 +25,7 @@ class PayloadView:
 
     def __init__(self, allowed: bool, hidden_keys: Collection[str] = ()) -> None:
         self.allowed = allowed
-        self._hidden = frozenset(key.lower() for key in hidden_keys)
+        self._hides = key_rule(hidden_keys)
 
     def value(self, value: Any) -> Any:
         """Arguments or a result, without secrets; None for who may not see them."""
@@ -54,6 +54,3 @@ class PayloadView:
         return "\n".join(
             redact(line) if len(line) <= _LONGEST_LINE else line for line in text.split("\n")
         )
-
-    def _hides(self, key: str) -> bool:
-        return is_secret(key) or key.lower() in self._hidden

@@ -235,3 +235,19 @@ def test_many_attempts_are_not_all_shown(
     assert "1 earlier attempt(s) not shown: --full shows all" in said.err
     assert "SNOOZED" not in said.out
     assert "SNOOZED" in operator("tasks", "show", text(task.id), "--full").out
+
+
+def test_secrets_are_not_shown(
+    operator: Operator, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_REDACT_KEYS", "iban")
+    id = lab.send(
+        args='["ada",{"$secret":"hunter2"},{"x":{"password":"hunter2"}}]',
+        kwargs='{"token":{"a":"hunter2"},"iban":"hunter2","city":"Rome"}',
+    )
+    for command in (["show", text(id)], ["list"]):
+        for form in ([], ["--json"]):
+            out = operator("tasks", *command, *form).out
+            assert "hunter2" not in out
+    assert '"city": "Rome"' in out
+    assert out.count('"***"') == 4

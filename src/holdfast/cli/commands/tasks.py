@@ -20,6 +20,7 @@ from holdfast.cli.render.task_detail import TaskReport, show_task
 from holdfast.cli.render.task_log import show_log
 from holdfast.cli.selection import Selection, TaskFilters, filters, near_names, selects, show_page
 from holdfast.cli.session import CommandSession, NotDone, operates
+from holdfast.client.redacted import redacted_attempt, redacted_task
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, choose
 from holdfast.client.task_questions import PATIENCE
@@ -62,8 +63,9 @@ def list_(session: CommandSession, where: TaskFilters, limit: int, after: str | 
 def show(session: CommandSession, task: str, full: bool) -> None:
     """Show everything about a task: where it stands, why, what happens next."""
     found = session.task_id(task)
-    info = session.control.tasks.show(found)
-    made = session.control.tasks.attempts(found)
+    info = redacted_task(session.control.tasks.show(found), session.hides)
+    attempts = session.control.tasks.attempts(found)
+    made = [redacted_attempt(each, session.hides) for each in attempts]
     edges = session.control.tasks.dependencies(found)
     why = session.control.tasks.why(found)
     show_task(session.screen, TaskReport(info, made, edges, why, session.control.now()), full=full)

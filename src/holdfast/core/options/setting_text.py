@@ -18,6 +18,7 @@ __all__ = [
     "PREFIX",
     "flag",
     "in_environment",
+    "names",
     "retention",
     "seconds",
     "seconds_or_never",
@@ -87,6 +88,14 @@ def seconds(value: str) -> float:
 def seconds_or_never(value: str) -> float | None:
     """A number of seconds, or `never`."""
     return None if value.lower() in _NEVER else seconds(value)
+
+
+def names(value: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    found = tuple(each.strip() for each in value.split(",") if each.strip())
+    if not found:
+        raise ValueError("names with commas between them")
+    return found
 
 
 def retention(value: str) -> Retention:
