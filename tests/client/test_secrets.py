@@ -44,7 +44,7 @@ def test_what_is_not_wrapped_is_refused_before_it_is_written(app: Holdfast) -> N
         task.send("ada", VALUE)  # type: ignore[arg-type]
     assert VALUE not in str(raised.value)
     with pytest.raises(PayloadError) as raised:
-        task.send_many([("ada", Secret(VALUE)), ("bob", Secret(1))])  # type: ignore[list-item]
+        task.send_many([("ada", Secret(VALUE)), ("bob", Secret(1))])
     assert VALUE not in str(raised.value)
     assert app.control.tasks.list().tasks == []
     # By name, as a program without the code writes it.

@@ -163,7 +163,7 @@ class Config:
 
 
 def _names(given: Any) -> tuple[str, ...]:
-    names = tuple(given) if isinstance(given, tuple | list | set | frozenset) else (None,)
+    names = tuple(given) if isinstance(given, tuple | list | set | frozenset) else ("",)
     if not all(isinstance(name, str) and name for name in names):
         raise ConfigError(
             f"redact_keys is {given!r:.300}; it must be a list of names", option="redact_keys"

@@ -33,7 +33,8 @@ class Secret(Generic[T_co]):
     __slots__ = ("_value",)
 
     def __init__(self, value: T_co) -> None:
-        self._value: T_co = value._value if isinstance(value, Secret) else value
+        inner: Any = value._value if isinstance(value, Secret) else value
+        self._value: T_co = inner
 
     def reveal(self) -> T_co:
         """The value itself."""
