@@ -20,6 +20,7 @@ from holdfast.client.decorator import TaskDecorator
 from holdfast.client.handle import TaskHandle
 from holdfast.client.named_task import NamedTask
 from holdfast.client.registry import Registry
+from holdfast.client.schedule_decorator import ScheduleDecorator
 from holdfast.client.sending.call import Form, PreparedCall
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions, choose
@@ -86,6 +87,8 @@ class Holdfast:
         """The decorator that makes a task of a function."""
         self.workflow = WorkflowDecorator(self._dispatch, self.config.default_timeout)
         """The decorator that makes a workflow of a function that builds one."""
+        self.schedule = ScheduleDecorator()
+        """Declares a schedule of a task, a workflow, or a call of one."""
         self.hooks = AppHooks()
         """Functions to be called around every task, and by workers: `@app.hooks.on_failure`."""
 
@@ -259,6 +262,7 @@ class Holdfast:
             config=self.config,
             store_settings=self.config.store,
             tasks=list(self._registry),
+            schedules=self.schedule.definitions(),
             hooks=self.hooks,
             home=self._access,
             borrow=self._access.borrow,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import (
+    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -26,6 +27,9 @@ from holdfast.core.errors import ConfigError
 from holdfast.core.records import Submission
 from holdfast.core.workflows.step import Step
 from holdfast.core.workflows.stepable import Stepable
+
+if TYPE_CHECKING:
+    from holdfast.core.schedules.definition import ScheduledCall
 
 __all__ = ["Call", "CallPlan", "Takes", "chain", "group"]
 
@@ -147,6 +151,10 @@ class Call(CallPlan[R_co]):
         # Made here, so that whatever is wrong with the arguments is said where they stand.
         self.submission: Submission = task.__step_form__().submission(args, kwargs, partial=False)
         """What would be stored; for Holdfast's own use."""
+
+    def __scheduled__(self) -> ScheduledCall:
+        """As each tick of a schedule sends it; for Holdfast's own use."""
+        return self.task.__scheduled_call__(self._link.args, self._link.kwargs)
 
     @property
     def task(self) -> Stepable[..., R_co]:

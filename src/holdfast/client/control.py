@@ -22,6 +22,7 @@ from holdfast.client.info import Listing, TaskInfo
 from holdfast.client.limit_control import LimitedQueues, LimitedTasks
 from holdfast.client.one_task import ManyVerb, ResubmitOptions, resubmission
 from holdfast.client.route_control import RouteControl
+from holdfast.client.schedule_control import ScheduleControl
 from holdfast.client.stats_control import StatsControl
 from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
 from holdfast.client.worker_control import WorkerControl
@@ -117,6 +118,7 @@ class Control(ExaminedStore):
         self.workers = WorkerControl(access)
         self.dead_letters = DeadLetterControl(access)
         self.routes = RouteControl(access)
+        self.schedules = ScheduleControl(access)
         self.stats = StatsControl(access)
         self.audit = AuditControl(access)
 

@@ -7,9 +7,9 @@ written. Sending is `dispatch`'s work; a plain call runs the function here and n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
-from typing import Generic, ParamSpec, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, cast
 
 from holdfast.client.call import Call
 from holdfast.client.handle import TaskHandle
@@ -17,10 +17,14 @@ from holdfast.client.sending.call import Form
 from holdfast.client.sending.dispatch import Dispatch, ManyArguments
 from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions, choose, put_off
 from holdfast.client.sending.task_step import TaskStepForm
+from holdfast.core.errors import ConfigError
 from holdfast.core.hooks import TaskHooks
 from holdfast.core.moment import When
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.workflows.stepable import Stepable, StepForm
+
+if TYPE_CHECKING:
+    from holdfast.core.schedules.definition import ScheduledCall
 
 __all__ = ["Task", "TaskFunction"]
 
@@ -123,6 +127,24 @@ class Task(Stepable[P, R_co]):
             step_name=definition.function.__name__,
             signature=definition.signature,
         )
+
+    def __scheduled_call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ScheduledCall:
+        from holdfast.core.schedules.definition import ScheduledCall
+
+        choice = self._choice
+        run_at = None if choice.due is None else choice.due.run_at
+        for option, given, instead in (
+            ("id", choice.id, "each tick sends a task of its own"),
+            ("run_at", run_at, "give delay"),
+            ("good_until", choice.good_until, "give good_for"),
+        ):
+            if given is not None:
+                raise ConfigError(
+                    f"{option} is not for a schedule (of task {self.name!r}): {instead}",
+                    option=option,
+                )
+        limit = self._dispatch.access.config.max_payload
+        return ScheduledCall.of(self._form.fill(args, kwargs, limit).submission)
 
     def __repr__(self) -> str:
         return f"<Task {self.name} version {self.version}>"

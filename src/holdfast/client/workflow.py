@@ -37,6 +37,7 @@ from holdfast.core.workflows.mermaid import chart_of_plan
 from holdfast.core.workflows.placeholder import reference_of
 from holdfast.core.workflows.plan import AddedPlan, OnFailure, SubWorkflow, WorkflowPlan
 from holdfast.core.workflows.step import Step, Steps
+from holdfast.core.workflows.stepable import Stepable
 
 __all__ = ["Workflow", "WorkflowChoice", "WorkflowOptions"]
 
@@ -279,6 +280,22 @@ def built(
     wf._promised = signature.result_kind
     wf.returns(wf._value, wf._promised, limit=limit)
     return wf
+
+
+def around(
+    task: Stepable[..., Any],
+    choice: WorkflowChoice,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> WorkflowPlan:
+    """A whole with one step, which is a workflow itself, and whose value is that of the whole."""
+    form = task.__step_form__()
+    wf = Workflow(form.task_name)
+    wf._choice = choice
+    step = wf.step(task, *args, **kwargs)
+    wf._arguments = encode_arguments(args, kwargs, wf._app().access.config.max_payload)[:2]
+    wf._value, wf._promised = step.result, form.result_kind
+    return wf._plan()
 
 
 def workflow_handle(

@@ -6,9 +6,10 @@ a step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import update_wrapper
-from typing import Concatenate, ParamSpec, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, cast
 
 from holdfast.client.call import Call
 from holdfast.client.sending.call import Form
@@ -16,11 +17,21 @@ from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN
 from holdfast.client.sending.start import astart, start
 from holdfast.client.sending.task_step import TaskStepForm
-from holdfast.client.workflow import Workflow, WorkflowChoice, WorkflowOptions, built, choose
+from holdfast.client.workflow import (
+    Workflow,
+    WorkflowChoice,
+    WorkflowOptions,
+    around,
+    built,
+    choose,
+)
 from holdfast.client.workflow_handle import WorkflowHandle
 from holdfast.core.errors import ConfigError
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.workflows.stepable import Stepable, StepForm
+
+if TYPE_CHECKING:
+    from holdfast.core.schedules.definition import ScheduledCall
 
 __all__ = ["WorkflowFunction"]
 
@@ -93,6 +104,40 @@ class WorkflowFunction(Stepable[P, R_co]):
             step_name=self._builder.__name__,
             signature=self._definition.signature,
             hidden="workflow",
+        )
+
+    def __scheduled_call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ScheduledCall:
+        """A whole with one step, which builds the graph when its tick has come."""
+        from holdfast.core.schedules.definition import ScheduledCall, ScheduledWorkflow
+
+        for option, given in (("id", self._choice.id), ("run_at", self._choice.run_at)):
+            if given is not None:
+                raise ConfigError(
+                    f"{option} is not for a schedule (of workflow {self.name!r}): each tick starts "
+                    "a workflow of its own",
+                    option=option,
+                )
+        plain = replace(self._choice, unique=None, deadline_us=None)
+        plan = around(
+            WorkflowFunction(self._definition, self._builder, self._dispatch, plain),
+            self._choice,
+            args,
+            kwargs,
+        )
+        step = plan.steps[0]
+        return ScheduledCall.of(
+            step.task,
+            ScheduledWorkflow(
+                step.name,
+                plan.on_failure,
+                plan.deadline_us,
+                plan.unique_key,
+                plan.on_conflict,
+                plan.tags,
+                plan.arguments,
+                plan.returns,
+                plan.digest,
+            ),
         )
 
     @property

@@ -113,6 +113,7 @@ class ClaimedTask(Struct, frozen=True, gc=False):
     max_retries: int
     crash_count: int
     good_until: int | None
+    schedule_tick: int | None
     parent_id: bytes | None
     root_id: bytes | None
     workflow_id: bytes | None

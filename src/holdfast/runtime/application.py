@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from holdfast.core.hooks import OF_WORKER, AppHooks
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.options.limit import encode
-from holdfast.runtime.wire.messages import KnownTask, Manifest
+from holdfast.core.schedules.definition import ScheduleDefinition
+from holdfast.runtime.wire.messages import KnownSchedule, KnownTask, Manifest
 from holdfast.store.callers.home import Home
 from holdfast.store.protocol import Store
 from holdfast.store.settings import StoreSettings
@@ -40,6 +41,7 @@ class Application:
     config: AppConfig
     store_settings: StoreSettings
     tasks: Sequence[TaskDefinition]
+    schedules: Sequence[ScheduleDefinition]
     hooks: AppHooks
     home: Home
     """Where a connection of the user's has to lead for `complete_in`."""
@@ -73,6 +75,7 @@ def manifest(application: Application, name: str, threads: int) -> Manifest:
             )
             for task in application.tasks
         ],
+        schedules=[KnownSchedule(**asdict(schedule)) for schedule in application.schedules],
         threads=threads,
         app_name=name,
         hooks=sorted(everywhere & OF_WORKER),

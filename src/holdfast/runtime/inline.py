@@ -17,6 +17,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from time import monotonic_ns
 
 from holdfast.core.decide import decide
@@ -32,7 +33,16 @@ from holdfast.runtime.supervisor.state.child_handle import job_of
 from holdfast.runtime.wire.messages import Note
 from holdfast.store.callers.home import Home
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import claims, evidence, finish, limited_claims, limits, timing
+from holdfast.store.verbs import (
+    claims,
+    declarations,
+    evidence,
+    finish,
+    limited_claims,
+    limits,
+    ticks,
+    timing,
+)
 from holdfast.store.verbs.claims import Begin
 from holdfast.store.verbs.evidence import TaskNote
 from holdfast.store.verbs.finish import Completion, RunChange
@@ -101,14 +111,28 @@ class Inline:
         """Run tasks until none is ready; how many runs there were.
 
         Tasks that are due are promoted first; one that is due later is left alone, and so is one
-        that a limit holds back.
+        that a limit holds back. Schedules that the app declares are brought into force, and what is
+        due of any schedule is fired, once.
         """
         self._names = queues or sorted({task.queue for task in self._application.tasks})
         declared = {task.name: task.limits for task in self._application.tasks}
         self.store.attempt(lambda: limits.declare(declared))
-        self._drain()
+        for schedule in self._application.schedules:
+            self.store.attempt(partial(declarations.declare, schedule))
+        names = self.store.run(ticks.due()).names
+        while True:
+            waiting = [name for name in names if self._fire(name)]
+            self._drain()
+            if not waiting:
+                break
+            names = waiting
         self.store.run(claims.clean(self._tokens))
         return self._runs
+
+    def _fire(self, name: str) -> bool:
+        """Fire what is due of a schedule; whether more waits until that has ended."""
+        done = self.store.attempt(partial(ticks.fire, name, declared_here=True))
+        return done is not None and bool(done.waiting and done.runs)
 
     def _drain(self) -> None:
         """Run what there is. Once more inside a task that waits for others."""

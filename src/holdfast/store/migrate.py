@@ -36,6 +36,7 @@ MIGRATIONS = (
     Migration(4, 4, "limits, concurrency keys, turns between keys"),
     Migration(5, 5, "unique until started or deleted"),
     Migration(6, 6, "counters and depths over time, and the record of what operators do"),
+    Migration(7, 7, "schedules, and what became of their ticks"),
     Migration(8, 8, "routes"),
 )
 CODE = MIGRATIONS[-1].version

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from holdfast.core.errors import UnreadableRow
+from holdfast.core.errors import ConfigError, PayloadError, UnreadableRow
 from holdfast.core.identity import as_text
 from holdfast.core.records import (
     AttemptRecord,
@@ -25,6 +25,8 @@ from holdfast.core.records import (
     WorkerRecord,
     WorkerState,
 )
+from holdfast.core.schedules.definition import MOST_MISSED, ScheduleDefinition
+from holdfast.core.schedules.records import ScheduleRecord, TickCause, TickRecord, TickStatus
 from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.store.op import Key, Row, Rows
 
@@ -198,6 +200,21 @@ CREATED_AT: Final = _TASK.index("created_at")
 _ATTEMPT: Final = tuple(field.name for field in fields(AttemptRecord))
 _WORKER: Final = tuple(field.name for field in fields(WorkerRecord))
 _QUEUE: Final = tuple(field.name for field in fields(QueueRecord))
+_DEFINITION: Final = (
+    "name",
+    "pattern",
+    "timezone",
+    "overlap",
+    "missed",
+    "max_missed",
+    "start_at",
+    "end_at",
+    "task_name",
+    "version",
+    "payload",
+)
+_SCHEDULE: Final = _DEFINITION + tuple(field.name for field in fields(ScheduleRecord))[1:]
+_TICK: Final = tuple(field.name for field in fields(TickRecord))
 _STATE: Final = (
     "worker_id",
     "snapshot_at",
@@ -219,12 +236,22 @@ _STATE: Final = (
     "worker_started_at",
 )
 _UUIDS: Final = frozenset(
-    {"id", "task_id", "claim_token", "workflow_id", "parent_id", "root_id", "scope_id"}
+    {
+        "id",
+        "task_id",
+        "last_task_id",
+        "claim_token",
+        "workflow_id",
+        "parent_id",
+        "root_id",
+        "scope_id",
+    }
 )
 _TASK_UUIDS: Final = tuple(at for at, name in enumerate(_TASK) if name in _UUIDS)
 _COUNTERS: Final = frozenset(
     {"attempt", "retry_count", "max_retries", "crash_count", "version", "pid", "worker_pid"}
 )
+_TIMES: Final = frozenset({"good_until", "schedule_tick", "last_tick", "tick", "history_from"})
 _LONGEST: Final = {"queue_name": 100, "task_name": 255}
 _PAYLOADS: Final = frozenset({"args", "kwargs", "task_options"})
 
@@ -249,7 +276,7 @@ def _wrong(column: str, value: Any) -> str | None:
             return f"is longer than {_LONGEST[column]} characters"
         return None if _is_utf8(value) else "is not UTF-8"
     if type(value) is int:
-        if column.endswith("_at") or column in ("good_until", "schedule_tick"):
+        if column.endswith("_at") or column in _TIMES:
             return None if _EARLIEST_US <= value <= _LATEST_US else "is a time beyond all years"
         if column in _COUNTERS:
             return None if 0 <= value <= MOST_STARTS else f"is {value}, which nothing counts to"
@@ -422,3 +449,40 @@ _WORKER_JSON: Final[dict[str, msgspec.json.Decoder[Any]]] = {
 def worker_state(row: Row) -> WorkerState:
     check(_STATE, row, "holdfast_worker_states")
     return WorkerState(**dict(zip(_STATE, row, strict=True)))
+
+
+def schedule(row: Row) -> ScheduleRecord:
+    """A schedule that can be fired; `UnreadableRow` for any other."""
+    table = "holdfast_schedules"
+    _check(_SCHEDULE, row, table)
+    values = dict(zip(_SCHEDULE, row, strict=True))
+    try:
+        definition = ScheduleDefinition(**{name: values.pop(name) for name in _DEFINITION})
+        values["last_task_id"] = optional_uuid(values["last_task_id"])
+        values["declared"] = bool(values["declared"])
+        values["has_waiting"] = bool(values["has_waiting"])
+        record = ScheduleRecord(definition, **values)
+    except (ValueError, TypeError) as error:
+        raise _unfit(table, row, _SCHEDULE, error) from error
+    column = "pattern or timezone"
+    try:
+        definition.rule.first(0)
+        column = "payload"
+        _ = definition.call
+    except (ConfigError, PayloadError) as error:
+        raise UnreadableRow(table, named(row[0]), column, str(error)) from error
+    if not 1 <= definition.max_missed <= MOST_MISSED:
+        reason = f"is {definition.max_missed}"
+        raise UnreadableRow(table, named(row[0]), "max_missed", reason)
+    return record
+
+
+def tick(row: Row) -> TickRecord:
+    _check(_TICK, row, "holdfast_schedule_ticks")
+    name, at, status, cause, task_id, noted_at = row
+    try:
+        return TickRecord(
+            name, at, TickStatus(status), TickCause(cause), optional_uuid(task_id), noted_at
+        )
+    except (ValueError, TypeError) as error:
+        raise _unfit("holdfast_schedule_ticks", row, _TICK, error) from error

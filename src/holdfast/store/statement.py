@@ -35,6 +35,7 @@ TABLES = (
     "counters",
     "freed",
     "schedules",
+    "schedule_ticks",
     "workflows",
     "scopes",
     "step_counts",

@@ -22,6 +22,7 @@ __all__ = [
     "positive_us",
     "priority",
     "queue_name",
+    "schedule_name",
     "stored_text",
     "tags",
     "task_name",
@@ -35,6 +36,7 @@ _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _LONGEST_LINE: Final = 1000
 _LONGEST_TASK: Final = 255
 _LONGEST_QUEUE: Final = 100
+_LONGEST_SCHEDULE: Final = 255
 _LONGEST_TAG: Final = 100
 _MOST_TAGS: Final = 50
 
@@ -47,6 +49,11 @@ def task_name(value: object) -> str:
 def queue_name(value: object) -> str:
     """A queue's name: 1 to 100 of `A-Z a-z 0-9 _ . : -`."""
     return _name(value, "queue", "queue name", _LONGEST_QUEUE)
+
+
+def schedule_name(value: object) -> str:
+    """A schedule's name: 1 to 255 of `A-Z a-z 0-9 _ . : -`."""
+    return _name(value, "name", "schedule name", _LONGEST_SCHEDULE)
 
 
 def _name(value: object, option: str, what: str, longest: int) -> str:

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from holdfast.core.payload.signature import Signature
 from holdfast.core.records import Submission
+
+if TYPE_CHECKING:
+    # It brings cron, which few programs need.
+    from holdfast.core.schedules.definition import ScheduledCall
 
 __all__ = ["StepForm", "Stepable"]
 
@@ -54,4 +58,8 @@ class Stepable(Generic[P, R_co]):
 
     def __step_form__(self) -> StepForm:
         """How its calls become steps; for Holdfast's own use."""
+        raise NotImplementedError
+
+    def __scheduled_call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ScheduledCall:
+        """A call of it as each tick of a schedule sends it; for Holdfast's own use."""
         raise NotImplementedError

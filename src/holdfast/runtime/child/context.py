@@ -18,6 +18,7 @@ from uuid import UUID
 
 from holdfast.core.errors import ClaimLost, ConfigError
 from holdfast.core.identity import Lineage, running
+from holdfast.core.moment import from_us
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Why
 from holdfast.core.payload import codec
@@ -144,6 +145,16 @@ class TaskContext:
     def attempt(self) -> int:
         """Which start of the task this is, from 1 on."""
         return self._job.attempt
+
+    @property
+    def tick(self) -> datetime | None:
+        """The moment this run stands for, of a task that a schedule has sent; None of others."""
+        tick = self._job.schedule_tick
+        try:
+            return None if tick is None else from_us(tick)
+        except OverflowError:
+            # Written by hand.
+            return None
 
     @property
     def retry_count(self) -> int:

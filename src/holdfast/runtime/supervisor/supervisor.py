@@ -38,6 +38,7 @@ from holdfast.runtime.supervisor.duties.lock_watch import LockWatch
 from holdfast.runtime.supervisor.duties.maintenance import Maintenance
 from holdfast.runtime.supervisor.duties.reporter import Reporter
 from holdfast.runtime.supervisor.duties.request_poller import RequestPoller
+from holdfast.runtime.supervisor.duties.scheduler import Scheduler, known
 from holdfast.runtime.supervisor.duties.stats_collector import StatsCollector
 from holdfast.runtime.supervisor.duties.time_limits import TimeLimits
 from holdfast.runtime.supervisor.duty import Duty, DutyTable, Loop, NoThread, Start, Stop
@@ -115,11 +116,21 @@ class Supervisor:
                 refused=self._refused,
             )
         )
+        self._scheduler = self._loop(
+            Scheduler(
+                store,
+                self._outage,
+                worker_id=self.worker_id,
+                declared=known(manifest.schedules),
+                poll=options.poll,
+            )
+        )
         self._hint_listener = HintListener(
             store,
             self.ledger,
             self._outage,
             wake_timers=self._maintenance.wake,
+            wake_schedules=self._scheduler.wake,
             ended=self._task_ended,
         )
         self._relay = RelayServer(
@@ -214,6 +225,8 @@ class Supervisor:
             (loop(claimer, ledger.wake), Start.CLAIMS, Stop.AT_ONCE),
             # promotes what is due, expires what is too late, recovers what others left
             (self._maintenance, Start.BESIDE, Stop.UNAWAITED),
+            # fires the ticks of schedules
+            (self._scheduler, Start.BESIDE, Stop.UNAWAITED),
             # ends code that is over its time, cancelled, or silent; children that do not end
             (loop(time_limits), Start.BESIDE, Stop.SETTLED),
             # writes how runs ended

@@ -61,6 +61,22 @@ class KnownTask(msgspec.Struct, frozen=True, array_like=True):
     """The limits that its code declares, as they are stored."""
 
 
+class KnownSchedule(msgspec.Struct, frozen=True, array_like=True):
+    """One schedule that the application declares: the fields of its `ScheduleDefinition`."""
+
+    name: str
+    pattern: str
+    timezone: str
+    overlap: Literal["skip", "wait", "allow"]
+    missed: Literal["latest", "skip", "all"]
+    max_missed: int
+    start_at: int | None
+    end_at: int | None
+    task_name: str
+    version: int
+    payload: str
+
+
 class Manifest(Message, frozen=True):
     """What the application is; sent once it has been imported."""
 
@@ -72,6 +88,7 @@ class Manifest(Message, frozen=True):
     app_name: str
     hooks: list[str] = []
     """The hooks of the worker itself that the application has."""
+    schedules: list[KnownSchedule] = []
 
     def __repr__(self) -> str:
         # Its URLs have passwords.
@@ -131,6 +148,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     token: bytes
     scope_id: bytes | None = None
     inputs: str | None = None
+    schedule_tick: int | None = None
 
 
 class Run(Message, frozen=True):

@@ -110,7 +110,7 @@ WITH picked AS MATERIALIZED (
         CASE WHEN octet_length(task.kwargs) <= :longest::int THEN task.kwargs ELSE '' END,
         task.task_options,
         task.attempt - CASE WHEN :begins::boolean THEN 1 ELSE 0 END AS attempt,
-        task.retry_count, task.max_retries, task.crash_count, task.good_until,
+        task.retry_count, task.max_retries, task.crash_count, task.good_until, task.schedule_tick,
         task.parent_id, task.root_id, task.workflow_id,
         task.trace_context, task.scope_id, task.inputs
 ), leased AS (

@@ -43,7 +43,7 @@ SELECT CAST(
         json_array(
             seq, id, task_name, version, queue_name, priority, enqueued_at, args, kwargs,
             task_options, attempt - :begins, retry_count, max_retries, crash_count, good_until,
-            parent_id, root_id, workflow_id, trace_context,
+            schedule_tick, parent_id, root_id, workflow_id, trace_context,
             scope_id, inputs
         )
     ) AS BLOB

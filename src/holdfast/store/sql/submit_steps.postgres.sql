@@ -4,15 +4,15 @@ INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags, enqueue_sha,
     sent_at, good_for_us, max_retries, workflow_id, deps_needed, deps_open, parent_id, root_id,
     trace_context, concurrency_key, scope_id, step_number, step_name, step_part, step_required,
-    step_handler, step_cleanup, step_tail, step_hidden, inputs, created_at, updated_at, run_at,
-    good_until, expire_at, status, ready, due_at, enqueued_at
+    step_handler, step_cleanup, step_tail, step_hidden, inputs, schedule_name, schedule_tick,
+    created_at, updated_at, run_at, good_until, expire_at, status, ready, due_at, enqueued_at
 )
 SELECT
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags, enqueue_sha,
     sent_at, good_for_us, max_retries, workflow_id, deps_needed, deps_open, parent_id, root_id,
     trace_context, concurrency_key, scope_id, step_number, step_name, step_part, step_required,
     step_handler, step_cleanup, step_tail, step_hidden, inputs,
-    now, now, run_at, deadline.at, deadline.at,
+    schedule_name, schedule_tick, now, now, run_at, deadline.at, deadline.at,
     CASE WHEN waiting THEN 'WAITING' WHEN run_at > now THEN 'SCHEDULED' ELSE 'PENDING' END,
     NOT waiting AND (run_at > now) IS NOT TRUE,
     CASE WHEN NOT waiting AND run_at > now THEN run_at END,
@@ -34,13 +34,15 @@ FROM (
             :concurrency_key::text[], :scope_id::uuid[], :step_number::int[],
             :step_name::text[], :step_part::int[], :step_required::bool[],
             :step_handler::bool[], :step_cleanup::bool[], :step_tail::text[],
-            :step_hidden::text[], :inputs::text[]
+            :step_hidden::text[], :inputs::text[], :schedule_name::text[],
+            :schedule_tick::timestamptz[]
         ) AS task (
             id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
             enqueue_sha, sent_at, delay_us, asked_at, good_until, good_for_us, max_retries,
             workflow_id, deps_needed, deps_open, parent_id, root_id, trace_context,
             concurrency_key, scope_id, step_number, step_name, step_part, step_required,
-            step_handler, step_cleanup, step_tail, step_hidden, inputs
+            step_handler, step_cleanup, step_tail, step_hidden, inputs, schedule_name,
+            schedule_tick
         ),
         (SELECT :now AS now OFFSET 0) AS clock
 ) AS given,

@@ -54,6 +54,8 @@ STEP_COLUMNS = {
     "step_tail": Column.TEXT,
     "step_hidden": Column.TEXT,
     "inputs": Column.TEXT,
+    "schedule_name": Column.TEXT,
+    "schedule_tick": Column.TIME,
 }
 _EDGE_COLUMNS = {"parent_id": Column.UUID, "child_id": Column.UUID, "on_status": Column.TEXT}
 _COUNT_COLUMNS = {
@@ -174,4 +176,6 @@ def _row(
         step.tail,
         step.hidden,
         step.inputs,
+        task.schedule_name,
+        task.schedule_tick,
     )

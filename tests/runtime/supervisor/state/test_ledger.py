@@ -11,7 +11,7 @@ from tests.support.verbs import new_token
 def claimed(key: int, token: bytes) -> ClaimedTask:
     return ClaimedTask(
         key, bytes(16), "t", 1, "q", 50, 0, "[]", "{}", None, 0, 0, 0, 0, None,
-        None, None, None, None, None, None, token,
+        None, None, None, None, None, None, None, token,
     )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def make_child() -> Iterator[MakeMember]:
 def assignment(slot: int, child: ChildHandle, cost_us: int) -> Assignment:
     task = ClaimedTask(
         slot, bytes(16), "t", 1, "q", 50, 0, "[]", "{}", None, 0, 0, 0, 0, None,
-        None, None, None, None, None, None, bytes(16),
+        None, None, None, None, None, None, None, bytes(16),
     )  # fmt: skip
     return Assignment(slot, task, Policy(), child, cost_us)
 

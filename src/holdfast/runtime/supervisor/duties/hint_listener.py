@@ -37,6 +37,7 @@ class HintListener:
         outage: Outage,
         *,
         wake_timers: Callable[[], None],
+        wake_schedules: Callable[[], None] = lambda: None,
         ended: Callable[[], None],
     ) -> None:
         self._store = store
@@ -45,6 +46,8 @@ class HintListener:
         self._poll = ledger.options.poll
         self._wake_timers = wake_timers
         """Called when something may be due sooner than was known."""
+        self._wake_schedules = wake_schedules
+        """Called when a schedule may have changed."""
         self._ended = ended
         """Called when some task has ended, for code that waits for one."""
         self._endings_until = 0.0
@@ -66,6 +69,8 @@ class HintListener:
         if heard.ready:
             self._ledger.hinted(heard.ready)
             self._wake_timers()
+            if "" in heard.ready:
+                self._wake_schedules()
         return 0.0
 
     def follow_endings(self, wanted: bool) -> None:

@@ -20,7 +20,7 @@ from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import audit_entries, evidence, leases, limits, retention, timing
+from holdfast.store.verbs import audit_entries, evidence, leases, limits, retention, ticks, timing
 
 log = logging.getLogger("holdfast.worker")
 
@@ -100,6 +100,7 @@ class Janitor:
             counted = None if kept is None else min(kept, now - least_us)
             self._forget(counted, partial(retention.prune_stats, level=level))
             self._forget(counted, partial(retention.prune_depths, level=level))
+        self._forget(before("tasks"), ticks.prune)
         self._forget(before("audit"), audit_entries.prune_entries)
         snapshots = before("worker_states")
         self._forget(snapshots, retention.prune_worker_states)

@@ -107,6 +107,25 @@ OPERATING: Final = frozenset(
         "take_stack_request",
     }
 )
+SCHEDULING: Final = frozenset(
+    {
+        "add_schedule",
+        "change_schedule",
+        "delete_schedule",
+        "drop_waiting",
+        "live_declarations",
+        "lock_schedule",
+        "note_schedule",
+        "read_schedule",
+        "read_schedules",
+        "read_ticks",
+        "refuse_tick",
+        "set_schedule",
+        "take_tick",
+        "waiting_ticks",
+    }
+)
+"""What operating on schedules takes; none of these fires what is due."""
 LIMITING: Final = frozenset(
     {
         "add_counters",
@@ -148,7 +167,7 @@ FOLLOWING: Final = frozenset(
 """What sending and operating do to tasks that wait for others."""
 OF_ITS_CLAIM: Final = frozenset({"read_checkpoint", "write_checkpoint"})
 
-ALLOWED: Final = LOOKING | SENDING | OPERATING | LIMITING | FOLLOWING | OF_ITS_CLAIM
+ALLOWED: Final = LOOKING | SENDING | OPERATING | SCHEDULING | LIMITING | FOLLOWING | OF_ITS_CLAIM
 
 MOST_AT_ONCE: Final = 10_000
 """Rows that one statement may ask for; the client's own verbs ask for far fewer."""

@@ -125,6 +125,7 @@ def job_of(task: ClaimedTask, slot: int, attempt: int) -> Job:
         task.token,
         task.scope_id,
         task.inputs,
+        task.schedule_tick,
     )
 
 

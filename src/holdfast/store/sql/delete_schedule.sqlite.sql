@@ -1,0 +1,4 @@
+-- A schedule is removed, with what its ticks came to. Its tasks stay.
+-- Differs from PostgreSQL: two statements.
+DELETE FROM holdfast_schedule_ticks WHERE schedule_name = :name;
+DELETE FROM holdfast_schedules WHERE schedule_name = :name RETURNING 1;

@@ -1,0 +1,5 @@
+-- Which schedules live workers declare.
+-- Differs from PostgreSQL in how times are added.
+SELECT DISTINCT schedules
+FROM holdfast_workers
+WHERE schedules IS NOT NULL AND stopped_at IS NULL AND seen_at + lease_us > :now;

@@ -1,0 +1,5 @@
+-- The task of a tick was not sent, because its unique key was taken.
+-- Differs from SQLite in its types.
+UPDATE holdfast_schedule_ticks
+SET status = 'dropped', cause = :cause, task_id = :task_id::uuid
+WHERE schedule_name = :name AND tick = :tick::timestamptz;

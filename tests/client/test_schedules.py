@@ -1,0 +1,229 @@
+"""Schedules from Python: declared, added, looked at, steered."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from holdfast import ConfigError, Holdfast, PayloadError, Retry, Unique, Workflow, current_task
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def nightly(app: Holdfast) -> Any:
+    @app.task("nightly", queue="bulk", retry=Retry(4), timeout=7, tags=["night"])
+    def nightly(region: str = "eu") -> str:
+        return f"{region} {current_task().tick}"
+
+    return nightly
+
+
+def test_added_listed_steered_and_deleted(app: Holdfast, nightly: Any) -> None:
+    s = app.control.schedules
+    added = s.add("n", "30 2 * * *", nightly.call("us"), tz="Europe/Berlin", overlap="wait")
+    assert (added.name, added.state, added.words) == (
+        "n",
+        "active",
+        "at 02:30 every day (Europe/Berlin)",
+    )
+    assert (added.task, added.queue, added.args, added.declared) == (
+        "nightly",
+        "bulk",
+        ["us"],
+        False,
+    )
+    assert added.next_tick == s.next("n", 3)[0] == s.preview("30 2 * * *", 1, tz="Europe/Berlin")[0]
+    assert s.list() == [s.show("n")]
+    assert s.pause("n", by="bob") is True
+    paused = s.show("n")
+    assert (paused.state, paused.paused_by) == ("paused", "bob")
+    assert "paused by bob at" in str(paused.why)
+    assert s.resume("n") is True
+    assert s.show("n").why is None
+    assert s.delete("n") is True
+    assert s.delete("n") is False
+    with pytest.raises(ConfigError, match="no schedule is named 'n'"):
+        s.show("n")
+    verbs = [each.verb for each in app.control.audit.list(subject="schedule n").entries]
+    assert verbs == ["delete", "resume", "pause", "schedule"]
+
+
+def test_a_run_has_every_option_of_its_task_and_its_tick(app: Holdfast, nightly: Any) -> None:
+    s = app.control.schedules
+    s.add("n", "@daily", nightly.options(priority=7, good_for=600).call("us"))
+    run = s.run_now("n")
+    info = app.control.tasks.show(run.id)
+    assert (info.queue, info.priority, info.max_retries, info.tags) == ("bulk", 7, 4, ("night",))
+    assert info.options["timeout"] == 7
+    assert info.good_until is not None
+    assert info.schedule_name == "n"
+    assert app.worker().run_until_idle() == 1
+    assert run.get() == f"us {info.schedule_tick}"
+    shown = s.show("n")
+    assert (shown.run_count, shown.last_task_id) == (1, run.id)
+    (tick,) = s.history("n")
+    assert (tick.status, tick.cause, tick.task_id) == ("fired", "run_now", run.id)
+
+
+def test_backfill(app: Holdfast, nightly: Any) -> None:
+    s = app.control.schedules
+    s.add("n", "@daily", nightly.call())
+    runs = s.backfill("n", LONG_AGO, LONG_AGO + timedelta(days=250))
+    assert len({run.id for run in runs}) == 250
+    first = app.control.tasks.show(UUID(str(runs[0].id)))
+    assert first.schedule_tick == LONG_AGO
+    assert s.backfill("n", LONG_AGO, LONG_AGO + timedelta(days=251)) != []
+    assert s.backfill("n", LONG_AGO, LONG_AGO + timedelta(days=251)) == []
+    page = s.history("n", limit=100)
+    assert len(page) == 100
+    assert s.history("n", before=page[-1].tick, limit=1)[0].tick < page[-1].tick
+    with pytest.raises(ConfigError, match="nothing between"):
+        s.backfill("n", LONG_AGO, LONG_AGO)
+
+
+def test_every_verb_without_blocking(app: Holdfast, nightly: Any) -> None:
+    s = app.control.schedules
+
+    async def all_of_them() -> None:
+        await s.aadd("n", timedelta(days=1), nightly.call())
+        assert [each.name for each in await s.alist()] == ["n"]
+        assert (await s.ashow("n")).words == "every 1 d"
+        assert await s.apause("n")
+        assert await s.aresume("n")
+        assert len(await s.anext("n", 2)) == 2
+        assert len(await s.apreview("@daily")) == 5
+        run = await s.arun_now("n")
+        runs = await s.abackfill("n", LONG_AGO, LONG_AGO + timedelta(days=1))
+        assert {each.task_id for each in await s.ahistory("n")} == {run.id, runs[0].id}
+        assert await s.adelete("n")
+
+    asyncio.run(all_of_them())
+
+
+def test_a_unique_task_is_not_sent_twice(app: Holdfast) -> None:
+    @app.task("once", unique=Unique())
+    def once() -> None: ...
+
+    app.control.schedules.add("n", "@daily", once.call())
+    app.control.schedules.run_now("n")
+    with pytest.raises(ConfigError, match="its key is taken"):
+        app.control.schedules.run_now("n")
+
+
+def test_a_workflow_is_built_when_its_tick_has_come(app: Holdfast) -> None:
+    @app.task("double")
+    def double(x: int) -> int:
+        return 2 * x
+
+    @app.workflow("graph", on_failure="fail_fast", deadline=60)
+    def graph(wf: Workflow, x: int = 4) -> int:
+        assert current_task().tick is not None
+        return wf.step(double, x).result
+
+    app.control.schedules.add("n", "@daily", graph.call(21))
+    assert app.control.schedules.show("n").is_workflow
+    run = app.control.schedules.run_now("n")
+    app.worker().run_until_idle()
+    assert run.get() == 42
+    handle = app.workflow_handle(run.id)
+    assert handle.get() == 42
+    info = handle.info()
+    assert (info.name, info.on_failure, info.deadline) == (
+        "graph",
+        "fail_fast",
+        timedelta(60 / 86400),
+    )
+
+
+def test_declared_by_code(app: Holdfast, nightly: Any) -> None:
+    app.schedule("0 3 * * *", name="a")(app.schedule("0 4 * * *")(nightly))
+    app.schedule(LONG_AGO, nightly.call("us"), name="past")
+    assert app.control.schedules.list() == []
+    assert app.worker().run_until_idle() == 0
+    found = {each.name: each for each in app.control.schedules.list()}
+    assert set(found) == {"a", "nightly", "past"}
+    assert all(each.declared for each in found.values())
+    # A moment in the past is never fired, and stays no error when the code is deployed again.
+    assert found["past"].next_tick is None
+    assert app.worker().run_until_idle() == 0
+
+
+def test_what_is_wrong_is_said_where_it_is_declared(app: Holdfast, nightly: Any) -> None:
+    declare: Any = app.schedule
+
+    @app.task("needs")
+    def needs(day: date) -> None: ...
+
+    for match, attempt in (
+        ("needs 'day'", lambda: declare("@daily")(needs)),
+        ("has no name", lambda: declare("@daily", needs.call(date(2030, 1, 1)))),
+        ("put it above", lambda: declare("@daily")(lambda: None)),
+        ("not usable", lambda: declare("@daily", needs, name="x")),
+        ("not a time to fire at", lambda: declare(5)(nightly)),
+        ("not usable: it has 2 field", lambda: declare("1 2")(nightly)),
+        ("no time zone", lambda: declare("@daily", tz="Mars/Base")(nightly)),
+        ("overlap='maybe' is unknown", lambda: declare("@daily", overlap="maybe")(nightly)),
+        ('give overlap="wait"', lambda: declare("@daily", overlap="skip", missed="all")(nightly)),
+        ("too many", lambda: declare("@daily", max_missed=10**5)(nightly)),
+        ("'timezone' is not an option", lambda: declare("@daily", timezone="UTC")(nightly)),
+        ("schedule name", lambda: declare("@daily", name="a b\x00")(nightly)),
+        ("is not after", lambda: declare("@daily", start=LONG_AGO, end=LONG_AGO)(nightly)),
+        ("fires once", lambda: declare(LONG_AGO, start=LONG_AGO)(nightly)),
+        ("no time zone", lambda: declare(datetime(2030, 1, 1))(nightly)),  # noqa: DTZ001
+    ):
+        with pytest.raises(ConfigError, match=match):
+            attempt()  # type: ignore[no-untyped-call]
+    declare("@daily")(nightly)
+    with pytest.raises(ConfigError, match="two schedules are named 'nightly'"):
+        declare("@hourly")(nightly)
+
+
+def test_what_is_wrong_is_said_where_it_is_added(app: Holdfast, nightly: Any) -> None:
+    add: Any = app.control.schedules.add
+    with pytest.raises(ConfigError, match=r"give task\.call"):
+        add("n", "@daily", nightly)
+    with pytest.raises(PayloadError):
+        add("n", "@daily", nightly.call(1, 2, 3))
+    with pytest.raises(ConfigError, match="would never fire"):
+        add("n", LONG_AGO, nightly.call())
+    with pytest.raises(ConfigError, match="give delay"):
+        add("n", "@daily", nightly.options(run_at=LONG_AGO).call())
+    later = datetime.now(UTC) + timedelta(1)
+    with pytest.raises(ConfigError, match="give good_for"):
+        add("n", "@daily", nightly.options(good_until=later).call())
+    assert app.control.schedules.list() == []
+
+
+def test_a_type_that_is_defined_further_below(app: Holdfast) -> None:
+    def later(x: Below = None) -> None:  # type: ignore[name-defined]  # noqa: F821
+        del x
+
+    app.schedule("@daily")(app.task("later")(later))
+    later.__globals__["Below"] = int | None
+    try:
+        assert app.worker().run_until_idle() == 0
+        assert app.control.schedules.show("later").args == []
+    finally:
+        del later.__globals__["Below"]
+
+
+def test_a_task_by_its_name(app: Holdfast) -> None:
+    app.control.schedules.add("n", "@hourly", app.named("elsewhere", version=3).call(1, b=2))
+    shown = app.control.schedules.show("n")
+    assert (shown.task, shown.version, shown.kwargs) == ("elsewhere", 3, {"b": 2})
+
+
+def test_from_inside_a_task(app: Holdfast, nightly: Any) -> None:
+    @app.task("adds")
+    def adds() -> str:
+        return app.control.schedules.add("n", "@hourly", nightly.call()).name
+
+    handle = adds.send()
+    app.worker().run_until_idle()
+    assert handle.get() == "n"
+    assert app.control.schedules.run_now("n").info().parent_id is None
