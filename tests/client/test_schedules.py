@@ -70,6 +70,15 @@ def test_a_run_has_every_option_of_its_task_and_its_tick(app: Holdfast, nightly:
     assert (tick.status, tick.cause, tick.task_id) == ("fired", "run_now", run.id)
 
 
+def test_routes_decide_when_a_tick_is_fired(app: Holdfast, nightly: Any) -> None:
+    s = app.control.schedules
+    s.add("n", "@daily", nightly.call())
+    s.add("chosen", "@daily", nightly.options(queue="mine").call())
+    app.control.routes.set("nightly", "elsewhere")
+    queues = [app.control.tasks.show(s.run_now(name).id).queue for name in ("n", "chosen")]
+    assert queues == ["elsewhere", "mine"]
+
+
 def test_backfill(app: Holdfast, nightly: Any) -> None:
     s = app.control.schedules
     s.add("n", "@daily", nightly.call())

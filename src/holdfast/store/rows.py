@@ -454,7 +454,7 @@ def worker_state(row: Row) -> WorkerState:
 def schedule(row: Row) -> ScheduleRecord:
     """A schedule that can be fired; `UnreadableRow` for any other."""
     table = "holdfast_schedules"
-    _check(_SCHEDULE, row, table)
+    check(_SCHEDULE, row, table)
     values = dict(zip(_SCHEDULE, row, strict=True))
     try:
         definition = ScheduleDefinition(**{name: values.pop(name) for name in _DEFINITION})
@@ -478,7 +478,7 @@ def schedule(row: Row) -> ScheduleRecord:
 
 
 def tick(row: Row) -> TickRecord:
-    _check(_TICK, row, "holdfast_schedule_ticks")
+    check(_TICK, row, "holdfast_schedule_ticks")
     name, at, status, cause, task_id, noted_at = row
     try:
         return TickRecord(

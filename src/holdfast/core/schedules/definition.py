@@ -91,6 +91,7 @@ class ScheduledCall(msgspec.Struct, frozen=True, omit_defaults=True):
     unique_period_us: int | None = None
     on_conflict: OnConflict = "return"
     concurrency_key: str | None = None
+    is_routable: bool = False
     workflow: ScheduledWorkflow | None = None
 
     @classmethod

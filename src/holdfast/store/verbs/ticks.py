@@ -30,7 +30,7 @@ from holdfast.core.schedules.records import (
 from holdfast.core.workflows.plan import StepPlan, WorkflowPlan
 from holdfast.store import rows
 from holdfast.store.op import At, Column, Row, Statement, Steps, Table, Texts, reads, writes
-from holdfast.store.verbs import schedules, workflows
+from holdfast.store.verbs import routes, schedules, workflows
 from holdfast.store.verbs.live_declarations import live_declarations
 from holdfast.store.verbs.submit import submit
 
@@ -186,7 +186,7 @@ def _send(
     whole = call.workflow
     tasks = [call.submission(id, now, record.name, tick) for tick, id in taken]
     if whole is None:
-        answers = yield from _submitted(tasks)
+        answers = yield from _submitted((yield from routes.routed(tasks)))
     else:
         answers = []
         for task in tasks:
