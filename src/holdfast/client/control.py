@@ -18,6 +18,7 @@ from holdfast.client.access import Access
 from holdfast.client.acting import Acting, Effect, actor_here, recorded
 from holdfast.client.audit_control import AuditControl
 from holdfast.client.doctor.examined import ExaminedStore
+from holdfast.client.ending_tail import FollowedTasks
 from holdfast.client.info import Listing, TaskInfo
 from holdfast.client.limit_control import LimitedQueues, LimitedTasks
 from holdfast.client.one_task import ManyVerb, ResubmitOptions, resubmission
@@ -153,7 +154,7 @@ class Control(ExaminedStore):
         return from_us((await self._access.arun(partial(timing.next_due))).now)
 
 
-class TaskControl(LimitedTasks, TaskQuestions):
+class TaskControl(FollowedTasks, LimitedTasks, TaskQuestions):
     """`app.control.tasks`."""
 
     def list(

@@ -11,7 +11,7 @@ import pytest
 from holdfast.core.records import ClaimedTask
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import evidence, stack_requests
-from tests.cli.conftest import Operator
+from tests.cli.conftest import Operator, Said
 from tests.support.deadline import until
 from tests.support.stores import Lab
 
@@ -137,3 +137,26 @@ def test_only_running_code_has_a_stack(operator: Operator, lab: Lab, status: Tas
     assert said.err == (
         f"holdfast tasks stack: task {task} is {status.value}: only running code has a stack\n"
     )
+
+
+def test_following_the_ends_of_tasks(operator: Operator, lab: Lab) -> None:
+    said: list[Said] = []
+    following = threading.Thread(
+        target=lambda: said.append(
+            operator("tasks", "follow", "--status", "FAILED", "--limit", "1")
+        )
+    )
+    following.start()
+    # Whether it has looked yet cannot be seen: tasks fail until it has told of one.
+    while following.is_alive():
+        lab.fail(lab.running())
+        following.join(0.2)
+    (line,) = said[0].lines
+    stamp, status, id, name, queue, _, reason = line.split("  ", 6)
+    assert (stamp[0], status, name, queue) == ("2", "FAILED", "t", "q")
+    assert len(id) == 36
+    assert "boom" in reason
+
+
+def test_following_with_a_filter_that_can_never_fit(operator: Operator) -> None:
+    assert "no task ends as" in operator("tasks", "follow", "--status", "PENDING", code=2).err

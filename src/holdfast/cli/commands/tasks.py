@@ -16,10 +16,12 @@ import click
 
 from holdfast.cli import bulk_action
 from holdfast.cli.render import times
+from holdfast.cli.render.ending_list import follow_endings
 from holdfast.cli.render.task_detail import TaskReport, show_task
 from holdfast.cli.render.task_log import show_log
 from holdfast.cli.selection import Selection, TaskFilters, filters, near_names, selects, show_page
 from holdfast.cli.session import CommandSession, NotDone, operates
+from holdfast.client.ending_tail import EndingFilter
 from holdfast.client.redacted import redacted_attempt, redacted_task
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, choose
@@ -54,6 +56,19 @@ def tasks() -> None:
 def list_(session: CommandSession, where: TaskFilters, limit: int, after: str | None) -> None:
     """List tasks, the newest first."""
     show_page(session, where, limit=limit, after=after)
+
+
+@tasks.command()
+@filters(without=("since", "until"))
+@click.option("--limit", type=click.IntRange(1), help="End after so many.")
+@operates()
+def follow(session: CommandSession, where: TaskFilters, limit: int | None) -> None:
+    """Print each task that ends, as they end: with --json a document a line.
+
+    Goes on until it is interrupted, also while the database is away.
+    """
+    wanted = cast("EndingFilter", where.filter(session.control.now()))
+    follow_endings(session, session.control.tasks.tail(**wanted), limit=limit)
 
 
 @tasks.command()

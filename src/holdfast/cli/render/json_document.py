@@ -23,6 +23,11 @@ def dump(content: Any) -> str:
     return json.dumps(content, default=_plain, indent=2)
 
 
+def dump_line(content: Any) -> str:
+    """The same on one line."""
+    return json.dumps(content, default=_plain)
+
+
 def as_dict(record: Any, **more: Any) -> dict[str, Any]:
     """The fields of a record, and some more."""
     return {field.name: getattr(record, field.name) for field in fields(record)} | more

@@ -49,6 +49,21 @@ class Screen:
             for line in plain(columns, rows):
                 click.echo(line)
 
+    def row(self, cells: Sequence[Value]) -> None:
+        """One line of values, of an answer that has no end: cut at a terminal, whole in a pipe."""
+        if self.is_terminal:
+            from rich.text import Text
+
+            line = Text("  ").join(styled(cell) for cell in cells)
+            line.truncate(self._console.width, overflow="ellipsis")
+            self._console.print(line, no_wrap=True, crop=True)
+        else:
+            click.echo("  ".join(piped(cell) or "-" for cell in cells))
+
+    def document_line(self, content: Any) -> None:
+        """One document of an answer that has no end, on a line of its own."""
+        click.echo(json_document.dump_line(content))
+
     def facts(self, facts: Sequence[tuple[str, Value]]) -> None:
         """Names and values, a line each; what has no value is left out."""
         known = [(name, value) for name, value in facts if piped(value)]

@@ -118,6 +118,11 @@ def moment_cell(at: datetime | None, now: datetime) -> Cell | None:
     return None if at is None else Cell(times.roughly(at, now), piped=times.stamp(at))
 
 
+def detail_of(info: TaskInfo, now: datetime) -> Cell | str | None:
+    """What there is to say of it in a few words: when it is due, how far it is, why it failed."""
+    return _detail(info, None, now)
+
+
 def progress_text(progress: Progress) -> str:
     """`3 of 10 (30 %), resizing`."""
     text = f"{progress.done:g}"

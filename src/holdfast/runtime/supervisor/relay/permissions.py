@@ -37,6 +37,7 @@ LOOKING: Final = frozenset(
         "list_queues",
         "list_tasks",
         "list_workers",
+        "live_tasks",
         "pending_kinds",
         "read_counters",
         "read_limits",
