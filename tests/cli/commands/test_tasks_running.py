@@ -155,7 +155,7 @@ def test_following_the_ends_of_tasks(operator: Operator, lab: Lab) -> None:
     stamp, status, id, name, queue, _, reason = line.split("  ", 6)
     assert (stamp[0], status, name, queue) == ("2", "FAILED", "t", "q")
     assert len(id) == 36
-    assert "boom" in reason
+    assert reason == "BOOM: it went wrong"
 
 
 def test_following_with_a_filter_that_can_never_fit(operator: Operator) -> None:
