@@ -14,6 +14,7 @@ from holdfast.cli.render.task_list import detail_of, id_cell, status_cell
 from holdfast.cli.session import CommandSession
 from holdfast.client.ending_tail import EndingTail
 from holdfast.client.info import TaskInfo
+from holdfast.client.redacted import redacted_task
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.pause import growing
 
@@ -42,7 +43,7 @@ def follow_endings(session: CommandSession, tail: EndingTail, *, limit: int | No
         if limit is not None:
             found = found[: limit - told]
         for info in found:
-            _show(session, info)
+            _show(session, redacted_task(info, session.hides))
         told += len(found)
         if limit is None or told < limit:
             sleep(_LOOK_EVERY)
