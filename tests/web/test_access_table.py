@@ -17,6 +17,7 @@ from holdfast.web.access import Role, Visitor
 from holdfast.web.dashboard import Dashboard
 from holdfast.web.tokens import Tokens, line_of
 from tests.web.client import WebClient
+from tests.web.pages.access_table import PAGES
 
 NEEDS: Final = {
     # route: (the least role, whether it shows payloads)
@@ -66,6 +67,7 @@ NEEDS: Final = {
     "api-show-summary": ("read", False),
     "api-show-depths": ("read", False),
     "api-list-actions": ("admin", False),
+    **PAGES,
 }
 
 TOKENS: Final = {word: f"a-token-for-those-who-{word}" for word in ("read", "operate", "admin")}

@@ -21,9 +21,10 @@ import click
 from holdfast.cli.render import times
 from holdfast.cli.render.task_list import show_tasks
 from holdfast.cli.session import CommandSession, Misused, NotDone
-from holdfast.client.control import MAX_PAGE, Filter, TaskPage
+from holdfast.client.control import MAX_PAGE
 from holdfast.client.info import TaskInfo
 from holdfast.client.redacted import redacted_task
+from holdfast.client.task_search import Filter, TaskPage
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.status import TaskStatus
 

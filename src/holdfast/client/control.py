@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, Literal, TypedDict, TypeVar, Unpack
+from typing import Final, TypeVar, Unpack
 from uuid import UUID
 
 from holdfast.client.access import Access
@@ -19,28 +19,36 @@ from holdfast.client.acting import Acting, Effect, actor_here, recorded
 from holdfast.client.audit_control import AuditControl
 from holdfast.client.doctor.examined import ExaminedStore
 from holdfast.client.ending_tail import FollowedTasks
-from holdfast.client.info import Listing, TaskInfo
+from holdfast.client.info import Listing
 from holdfast.client.limit_control import LimitedQueues, LimitedTasks
 from holdfast.client.one_task import ManyVerb, ResubmitOptions, resubmission
 from holdfast.client.route_control import RouteControl
 from holdfast.client.schedule_control import ScheduleControl
 from holdfast.client.stats_control import StatsControl
 from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
+from holdfast.client.task_search import Filter, TaskPage, TaskSearch, listing, page_of
 from holdfast.client.worker_control import WorkerControl
 from holdfast.core.errors import ConfigError, UnreadableRow
-from holdfast.core.identity import as_bytes
 from holdfast.core.limiting import LimitBook, queue_scope
-from holdfast.core.moment import Due, When, due, from_us, optional_us
+from holdfast.core.moment import Due, When, due, from_us
 from holdfast.core.options import checks
 from holdfast.core.options.limit import Limit
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import QueueRecord, TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Op, Steps, reads, writes
-from holdfast.store.verbs import cancel, inspect, limits, newest, operate, queues, timing, workers
+from holdfast.store.verbs import cancel, inspect, limits, operate, queues, timing, workers
 from holdfast.store.verbs.unreadable import delete_unreadable
 
-__all__ = ["Control", "QueueControl", "QueueInfo", "TaskControl", "TaskCounts", "TaskPage"]
+__all__ = [
+    "Control",
+    "Filter",
+    "QueueControl",
+    "QueueInfo",
+    "TaskControl",
+    "TaskCounts",
+    "TaskPage",
+]
 
 MAX_PAGE: Final = inspect.MAX_PAGE
 """The largest page of a list."""
@@ -51,32 +59,6 @@ _IDS_RECORDED: Final = 100
 """How many ids the record of one action names."""
 
 T = TypeVar("T")
-
-
-class Filter(TypedDict, total=False):
-    """Which tasks a list shows."""
-
-    status: TaskStatus | str | Iterable[TaskStatus | str]
-    queue: str
-    name: str
-    tag: str
-    worker_id: str
-    error_code: str
-    workflow_id: UUID | str
-    submitted_from: datetime
-    submitted_until: datetime
-    dead: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TaskPage:
-    """Some tasks, the newest first."""
-
-    tasks: Sequence[TaskInfo]
-    next: UUID | None
-    """Give this as `before` for the next page; None: there is none."""
-    unreadable: Sequence[UnreadableRow] = ()
-    """Rows of this page that cannot be read: written by hand, by other code, or damaged."""
 
 
 class TaskCounts(dict[TaskStatus, int]):
@@ -154,20 +136,20 @@ class Control(ExaminedStore):
         return from_us((await self._access.arun(partial(timing.next_due))).now)
 
 
-class TaskControl(FollowedTasks, LimitedTasks, TaskQuestions):
+class TaskControl(FollowedTasks, LimitedTasks, TaskQuestions, TaskSearch):
     """`app.control.tasks`."""
 
     def list(
         self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
     ) -> TaskPage:
         """One page of the tasks that fit, the newest first."""
-        return _page(self._access.run(_listing(before, limit, where)))
+        return page_of(self._access.run(listing(before, limit, where)))
 
     async def alist(
         self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
     ) -> TaskPage:
         """One page of the tasks that fit, the newest first."""
-        return _page(await self._access.arun(_listing(before, limit, where)))
+        return page_of(await self._access.arun(listing(before, limit, where)))
 
     def count(self, *, queue: str | None = None) -> TaskCounts:
         """How many tasks there are in each status; `at_least` says where there may be more."""
@@ -254,14 +236,14 @@ class DeadLetterControl:
     ) -> TaskPage:
         """One page of the dead letters that fit, the newest first."""
         where["dead"] = True
-        return _page(self._access.run(_listing(before, limit, where)))
+        return page_of(self._access.run(listing(before, limit, where)))
 
     async def alist(
         self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
     ) -> TaskPage:
         """One page of the dead letters that fit, the newest first."""
         where["dead"] = True
-        return _page(await self._access.arun(_listing(before, limit, where)))
+        return page_of(await self._access.arun(listing(before, limit, where)))
 
     def resubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let dead letters run again; False for each that is none, or does not exist."""
@@ -382,52 +364,6 @@ def _effect(ids: Sequence[bytes], changes: dict[str, object] | None = None) -> E
 
 def _by_uuid(answers: dict[bytes, T]) -> dict[UUID, T]:
     return {UUID(bytes=task_id): answer for task_id, answer in answers.items()}
-
-
-def _listing(
-    before: UUID | str | None, limit: int, where: Filter
-) -> Callable[[], Op[inspect.Page]]:
-    unknown = where.keys() - Filter.__annotations__.keys()
-    if unknown:
-        names = ", ".join(sorted(Filter.__annotations__))
-        raise ConfigError(f"tasks cannot be listed by {min(unknown)!r}: use {names}")
-    workflow = where.get("workflow_id")
-    wanted = TaskFilter(
-        status=_statuses(where.get("status", ())),
-        queue_name=_text(where, "queue"),
-        task_name=_text(where, "name"),
-        tag=_text(where, "tag"),
-        worker_id=_text(where, "worker_id"),
-        error_code=_text(where, "error_code"),
-        workflow_id=None if workflow is None else as_bytes(workflow),
-        created_from=optional_us(where.get("submitted_from"), option="submitted_from"),
-        created_until=optional_us(where.get("submitted_until"), option="submitted_until"),
-        dead=where.get("dead"),
-    )
-    start = None if before is None else as_bytes(before)
-    size = checks.at_least(1, limit, "limit")
-    return partial(newest.newest, wanted, before=start, limit=size)
-
-
-def _text(
-    where: Filter, name: Literal["queue", "name", "tag", "worker_id", "error_code"]
-) -> str | None:
-    given = where.get(name)
-    return None if given is None else checks.stored_text(given, name)
-
-
-def _statuses(given: TaskStatus | str | Iterable[TaskStatus | str]) -> frozenset[TaskStatus]:
-    names = [given] if isinstance(given, str) else given
-    try:
-        return frozenset(TaskStatus(name) for name in names)
-    except ValueError as error:
-        known = ", ".join(TaskStatus)
-        raise ConfigError(f"{error}: there are {known}", option="status") from None
-
-
-def _page(page: inspect.Page) -> TaskPage:
-    start = None if page.next is None else UUID(bytes=page.next)
-    return TaskPage([TaskInfo.of(task) for task in page.tasks], start, page.unreadable)
 
 
 @writes

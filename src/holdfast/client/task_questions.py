@@ -24,11 +24,20 @@ from holdfast.core.identity import sought
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Steps, reads
 from holdfast.store.verbs import inspect
-from holdfast.store.verbs.evidence import Printed, read_log
+from holdfast.store.verbs.evidence import Printed, StoredCheckpoint, checkpoints, read_log
 from holdfast.store.verbs.inspect import Dependency
 from holdfast.store.verbs.stack_requests import ask_stack, take_stack
 
-__all__ = ["PATIENCE", "Dependency", "Printed", "TaskId", "TaskQuestions", "raw_id", "raw_ids"]
+__all__ = [
+    "PATIENCE",
+    "Dependency",
+    "Printed",
+    "StoredCheckpoint",
+    "TaskId",
+    "TaskQuestions",
+    "raw_id",
+    "raw_ids",
+]
 
 TaskId: TypeAlias = "UUID | str | TaskHandle[object]"
 
@@ -112,6 +121,14 @@ class TaskQuestions:
     async def adependencies(self, task_id: TaskId) -> Sequence[Dependency]:
         """What a task waits for, or waited for."""
         return await self._access.arun(partial(inspect.dependencies, raw_id(task_id)))
+
+    def checkpoints(self, task_id: TaskId) -> Sequence[StoredCheckpoint]:
+        """The durable steps that a task has made, the first hundred by name."""
+        return self._access.run(partial(checkpoints, raw_id(task_id)))
+
+    async def acheckpoints(self, task_id: TaskId) -> Sequence[StoredCheckpoint]:
+        """The durable steps that a task has made, the first hundred by name."""
+        return await self._access.arun(partial(checkpoints, raw_id(task_id)))
 
     def why(self, task_id: TaskId) -> Why:
         """Why a task is where it is, in sentences."""

@@ -367,3 +367,5 @@ class TaskFilter:
     created_from: int | None = None
     created_until: int | None = None
     dead: bool | None = None
+    text: str | None = None
+    """Part of an id, a name or a key, in any case of the letters A to Z."""

@@ -21,6 +21,9 @@ WITH candidates AS MATERIALIZED (
         AND (:worker_id::text IS NULL OR task.claimed_by_worker_id = :worker_id::text)
         AND (:tag::text IS NULL OR position(:tag::text IN task.tags) > 0)
         AND (:dead::bool IS NULL OR coalesce(task.dead, false) = :dead::bool)
+        AND (:text::text IS NULL OR position(:text::text IN lower(
+            concat_ws(' ', task.id, task.task_name, task.unique_key, task.concurrency_key) COLLATE "C"
+        )) > 0)
         AND (:created_from::timestamptz IS NULL OR task.created_at >= :created_from::timestamptz)
         AND (:created_until::timestamptz IS NULL OR task.created_at < :created_until::timestamptz)
 ), found AS (

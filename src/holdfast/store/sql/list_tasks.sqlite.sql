@@ -68,6 +68,9 @@ WITH candidates AS MATERIALIZED (
         AND (:workflow_id IS NULL OR task.workflow_id = :workflow_id)
         AND (:tag IS NULL OR instr(task.tags, :tag) > 0)
         AND (:dead IS NULL OR ifnull(task.dead, 0) = :dead)
+        AND (:text IS NULL OR instr(lower(
+            task.id || ' ' || task.task_name || ' ' || ifnull(task.unique_key, '') || ' '
+                || ifnull(task.concurrency_key, '')), :text) > 0)
         AND (:created_from IS NULL OR task.created_at >= :created_from)
         AND (:created_until IS NULL OR task.created_at < :created_until)
     ORDER BY task.id DESC

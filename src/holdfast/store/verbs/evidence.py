@@ -53,6 +53,29 @@ def read_checkpoint(key: Key, token: bytes, name: str) -> Steps[Checkpoint | Non
     return Checkpoint(found[0][0]) if found else None
 
 
+class StoredCheckpoint(NamedTuple):
+    """A durable step that a task has made."""
+
+    name: str
+    value: str
+    """As JSON; of a large one its beginning."""
+    length: int
+    """Of the whole, in characters."""
+
+
+@reads
+def checkpoints(
+    id: bytes, *, longest: int = 4_000, limit: int = 100
+) -> Steps[list[StoredCheckpoint]]:
+    """The durable steps of a task, in the order of their names; those that can be read."""
+    found = yield Statement("checkpoints", {"id": id, "longest": longest, "limit": limit})
+    return [
+        StoredCheckpoint(name, value, length)
+        for name, value, length in found
+        if isinstance(name, str) and isinstance(value, str)
+    ]
+
+
 @alone
 def write_checkpoint(key: Key, token: bytes, name: str, value: str) -> Steps[bool]:
     """Keep the value of one step of a running task; False if the claim is lost."""

@@ -182,6 +182,38 @@ def list_tasks(wanted: TaskFilter, *, before: bytes | None = None, limit: int = 
     return Page(tagged(shown, wanted.tag), cursor, tuple(unreadable))
 
 
+@reads
+def fitting(
+    wanted: TaskFilter, *, before: bytes | None = None, limit: int = SCAN
+) -> Steps[tuple[list[bytes], bytes | None]]:
+    """The ids of the tasks that fit, the greatest first, and where to go on if there may be more.
+
+    For counting, and for verbs on all of them; it does not read the tasks.
+    """
+    path = path_of(wanted)
+    ids: list[bytes] = []
+    cursor: bytes | None = before or NEWEST
+    for _ in range(_SCANS):
+        assert cursor is not None
+        found = yield Statement("list_tasks", _filter(wanted, path, cursor, limit + 1 - len(ids)))
+        examined = next(rows.uuids([row for row in found if row[1]]), None)
+        if examined is not None and path in _IN_ANOTHER_ORDER:
+            path = "walk"
+            continue
+        ids += rows.uuids([row for row in found if not row[1]])
+        cursor = ids[limit - 1] if len(ids) > limit else examined
+        if cursor is None or len(ids) > limit:
+            break
+    return ids[:limit], cursor
+
+
+def folded(text: str | None) -> str | None:
+    """Text as both databases fold it: the letters A to Z only."""
+    if text is None or text.islower():
+        return text
+    return "".join(each.lower() if each.isascii() else each for each in text)
+
+
 def nameless(row: Row) -> UnreadableRow:
     """The error for a row of a list whose id is none; its last column is its key."""
     return UnreadableRow("holdfast_tasks", rows.named(row[-1]), "id", "is not a uuid")
@@ -234,6 +266,7 @@ def _filter(wanted: TaskFilter, path: str, before: bytes, limit: int) -> dict[st
         "error_code": wanted.error_code,
         "workflow_id": wanted.workflow_id,
         "dead": wanted.dead,
+        "text": folded(wanted.text),
         "created_from": at(wanted.created_from),
         "created_until": at(wanted.created_until),
     }

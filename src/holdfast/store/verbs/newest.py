@@ -25,6 +25,7 @@ from holdfast.store.verbs.inspect import (
     SCAN,
     Page,
     by_id,
+    folded,
     list_tasks,
     nameless,
     path_of,
@@ -176,6 +177,7 @@ def _filter(wanted: TaskFilter, made: Key, own: Key, scan: int, limit: int) -> d
         "tag": None if wanted.tag is None else to_json(wanted.tag),
         "worker_id": wanted.worker_id,
         "dead": wanted.dead,
+        "text": folded(wanted.text),
         "created_from": moment(wanted.created_from),
         "created_until": moment(wanted.created_until),
     }

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from html import escape
-from typing import Final
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
+from holdfast.web.pages.template import alone
 from holdfast.web.problem import Problem
 
 __all__ = ["refusal_page"]
 
-_PAGE: Final = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{title}</title>
-<h1>{title}</h1><p>{detail}</p></html>
-"""
-
 
 def refusal_page(request: Request, problem: Problem) -> Response:
     """What a visitor with a browser sees instead of a page."""
-    text = _PAGE.format(title=escape(problem.title), detail=escape(problem.detail))
-    return HTMLResponse(text, status_code=problem.status)
+    return alone(
+        request,
+        "refusal.html",
+        title=problem.title,
+        status=problem.status,
+        problem=problem,
+        back=_back(request),
+    )
+
+
+def _back(request: Request) -> str:
+    """Where the visitor came from, if that is a page of ours."""
+    came = urlsplit(request.headers.get("referer", ""))
+    if came.netloc != request.headers.get("host") or not came.path.startswith("/"):
+        return ""
+    path = "/" + came.path.lstrip("/")
+    if path == request.scope["path"]:
+        return ""
+    return f"{path}?{came.query}" if came.query else path

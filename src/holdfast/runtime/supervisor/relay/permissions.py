@@ -20,6 +20,7 @@ LOOKING: Final = frozenset(
     {
         "attempts",
         "audit_entries",
+        "checkpoints",
         "cleanup_holders",
         "counts",
         "database_facts",

@@ -1,0 +1,231 @@
+"""What needs attention first: what somebody would want to be woken for, the worst first.
+
+Owns the rules. Each line says its subject first, then what is wrong with it, then the evidence, and
+what can be done about it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from holdfast.client.control import QueueInfo
+from holdfast.client.info import TaskInfo
+from holdfast.client.stats_control import StatsPoint, StatsSeries
+from holdfast.client.worker_control import WorkerInfo
+from holdfast.web.access import Role
+from holdfast.web.context import Context
+from holdfast.web.drawing.chart import Line, spark
+from holdfast.web.pages.charts import depth_of
+from holdfast.web.pages.words import count_of, duration, percent
+
+__all__ = ["Link", "Notice", "notices"]
+
+_MOST: Final = 12
+_MOST_TASKS: Final = 4
+_LOOKED_AT: Final = 100
+_GROWS_BY: Final = 1.25
+_FEW: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Something to do about it."""
+
+    label: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One line."""
+
+    hue: str
+    icon: str
+    subject: str
+    what: str
+    evidence: str = ""
+    code: str = ""
+    """Foreign text before the evidence: an error."""
+    at: datetime | None = None
+    spark: Sequence[Line] = ()
+    links: Sequence[Link] = ()
+    weight: float = 0.0
+
+
+async def notices(
+    context: Context,
+    series: StatsSeries,
+    by_task: Sequence[StatsPoint],
+    queues: Sequence[QueueInfo],
+    workers: Sequence[WorkerInfo],
+    now: datetime,
+) -> list[Notice]:
+    """All of them, the worst first."""
+    found = [
+        *await _failing(context, by_task),
+        *_gone(context, workers, now),
+        *_unserved(context, queues, workers),
+        *_growing(context, series, queues),
+        *await _unknown(context, queues, workers),
+    ]
+    return sorted(found, key=lambda each: -each.weight)[:_MOST]
+
+
+async def _failing(context: Context, by_task: Sequence[StatsPoint]) -> list[Notice]:
+    failing = sorted(by_task, key=lambda point: -point.counted.failures)
+    failing = [point for point in failing if point.counted.failures and point.task][:_MOST_TASKS]
+    found = []
+    for point in failing:
+        name, failures = point.task or "", point.counted.failures
+        page = await context.control.dead_letters.alist(name=name, limit=1)
+        last = page.tasks[0] if page.tasks else None
+        share = failures / max(1, point.counted.ended)
+        found.append(
+            Notice(
+                "failed",
+                "failed",
+                name,
+                f"failed {'once' if failures == 1 else f'{failures:,} times'}",
+                f"{percent(share)} of its endings",
+                code="" if last is None else context.payloads.said(_cause(last)),
+                at=None if last is None else last.finished_at,
+                links=_links(
+                    Link("Show", context.url("/tasks", name=name, status="failed,stalled,dropped")),
+                    Link(
+                        "Resubmit…",
+                        context.url("/tasks/bulk/resubmit", name=name, status="failed,stalled"),
+                    )
+                    if context.visitor.may(Role.OPERATE)
+                    else None,
+                ),
+                weight=100 + failures * share,
+            )
+        )
+    return found
+
+
+def _cause(info: TaskInfo) -> str:
+    error = info.error
+    if error is None:
+        return info.failed_reason or info.error_code or ""
+    head = error.type_name or str(error.error_code)
+    return f"{head}: {error.message}" if error.message else head
+
+
+def _gone(context: Context, workers: Sequence[WorkerInfo], now: datetime) -> Iterator[Notice]:
+    for worker in workers:
+        if worker.state != "silent":
+            continue
+        held = worker.latest.tasks_running if worker.latest is not None else 0
+        silent = duration(max(timedelta(0), now - worker.seen_at))
+        evidence = f"No heartbeat for {silent}"
+        if held:
+            evidence += f" · it ran {count_of(held, 'task')}, which others take over"
+        yield Notice(
+            "failed",
+            "gone",
+            f"{worker.hostname} · {worker.pid}",
+            "is gone",
+            evidence,
+            at=worker.seen_at,
+            links=_links(
+                Link("Tasks", context.url("/tasks", worker=worker.id, status="claimed,running")),
+                Link("Worker", context.url(f"/workers/{worker.id}")),
+            ),
+            weight=90,
+        )
+
+
+def _unserved(
+    context: Context, queues: Sequence[QueueInfo], workers: Sequence[WorkerInfo]
+) -> Iterator[Notice]:
+    served = {name for worker in workers if worker.state == "alive" for name in worker.queues}
+    for queue in queues:
+        if not queue.pending or queue.name in served or queue.paused_at is not None:
+            continue
+        yield Notice(
+            "stalled",
+            "queues",
+            queue.name,
+            "is served by no worker",
+            f"{count_of(queue.pending, 'task')} pending · start one with -q {queue.name}",
+            at=queue.oldest_enqueued_at,
+            links=_links(
+                Link("Show", context.url("/tasks", queue=queue.name, status="pending")),
+                Link("Queue", context.url(f"/queues/{queue.name}")),
+            ),
+            weight=80,
+        )
+
+
+def _growing(
+    context: Context, series: StatsSeries, queues: Sequence[QueueInfo]
+) -> Iterator[Notice]:
+    for queue in queues:
+        values = depth_of(series, queue.name)
+        known = [value for value in values if value is not None]
+        if len(known) < 4 or queue.paused_at is not None or queue.pending < _FEW:
+            continue
+        half = len(known) // 2
+        before, after = sum(known[:half]) / half, sum(known[half:]) / (len(known) - half)
+        if after < before * _GROWS_BY or known[-1] < known[0] * _GROWS_BY:
+            continue
+        yield Notice(
+            "stalled",
+            "grow",
+            queue.name,
+            "grows faster than it drains",
+            f"{queue.pending:,} pending, {known[0]:,.0f} when this began",
+            at=queue.oldest_enqueued_at,
+            spark=spark(values),
+            links=_links(
+                Link("Queue", context.url(f"/queues/{queue.name}")),
+                Link("Tasks", context.url("/tasks", queue=queue.name, status="pending")),
+            ),
+            weight=70,
+        )
+
+
+async def _unknown(
+    context: Context, queues: Sequence[QueueInfo], workers: Sequence[WorkerInfo]
+) -> list[Notice]:
+    """Tasks that wait although no worker has their code; the newest hundred are looked at."""
+    alive = [worker for worker in workers if worker.state == "alive"]
+    if not alive or not any(queue.pending for queue in queues):
+        return []
+    served = {name for worker in alive for name in worker.queues}
+    known = {name for worker in alive for name in worker.tasks}
+    page = await context.control.tasks.alist(status="PENDING", limit=_LOOKED_AT)
+    counts: Counter[str] = Counter()
+    oldest: dict[str, TaskInfo] = {}
+    for info in page.tasks:
+        name = f"{info.name}@{info.version}"
+        if name not in known and info.queue in served:
+            counts[info.name] += 1
+            oldest[info.name] = info
+    return [
+        Notice(
+            "dropped",
+            "q",
+            name,
+            "is known to no worker",
+            f"{count_of(number, 'task')} pending · deploy its code, or cancel",
+            at=oldest[name].enqueued_at,
+            links=_links(
+                Link("Show", context.url("/tasks", name=name, status="pending")),
+                Link("Cancel…", context.url("/tasks/bulk/cancel", name=name, status="pending"))
+                if context.visitor.may(Role.OPERATE)
+                else None,
+            ),
+            weight=60,
+        )
+        for name, number in counts.most_common(_MOST_TASKS)
+    ]
+
+
+def _links(*given: Link | None) -> list[Link]:
+    return [link for link in given if link is not None]

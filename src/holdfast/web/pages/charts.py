@@ -1,0 +1,209 @@
+"""The four charts of the overview, from the counters that workers keep."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Final
+
+from holdfast.client.stats_control import CountedTasks, StatsSeries
+from holdfast.web.drawing.chart import Plot, plot
+from holdfast.web.pages.words import compact, count_of, duration, number, percent
+
+__all__ = ["RANGES", "Chart", "ChartKey", "charts_of", "depth_of"]
+
+RANGES: Final = {"15m": 900, "1h": 3_600, "6h": 21_600, "24h": 86_400, "7d": 604_800}
+"""What may be chosen, in seconds."""
+_SHORT: Final = 90_000
+_LATELY: Final = 5
+
+Values = Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ChartKey:
+    """What one line means."""
+
+    hue: str
+    text: str
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart, ready to be drawn."""
+
+    id: str
+    title: str
+    figure: str
+    unit: str
+    keys: Sequence[ChartKey]
+    said: str
+    """Beside the key."""
+    plot: Plot
+    ticks: Sequence[str]
+    """Top, middle, bottom."""
+    times: Sequence[str]
+    label: str
+    """In a sentence, for those who do not see it."""
+    link: str = ""
+    empty: str = ""
+    data: Sequence[Values] = ()
+    kind: str = "number"
+
+
+def charts_of(series: StatsSeries, *, run_time: bool) -> list[Chart]:
+    """Throughput, wait or run time, failures, depth; all over the same time."""
+    times = _times(series)
+    counted = {point.at: point.counted for point in series.points}
+    steps = [counted.get(at) for at in series.times]
+    return [
+        _throughput(series, steps, times),
+        _latency(steps, times, run_time=run_time),
+        _failures(series, steps, times),
+        _depth(series, times),
+    ]
+
+
+def _throughput(
+    series: StatsSeries, steps: Sequence[CountedTasks | None], times: Sequence[str]
+) -> Chart:
+    minutes = series.step.total_seconds() / 60
+    values = [0.0 if each is None else each.finished["completed"] / minutes for each in steps]
+    total = sum(each.finished["completed"] for each in steps if each is not None)
+    now = _lately(values)
+    return Chart(
+        "throughput",
+        "Throughput",
+        number(round(now)) if total else "",
+        "/min",
+        [ChartKey("completed", "completed")],
+        f"{total:,} in all",
+        plot(values),
+        _ticks(plot(values).top, compact),
+        times,
+        f"Tasks completed per minute: {number(now)} lately",
+        empty="" if total else "Shows with the first ending",
+        data=[values],
+    )
+
+
+def _latency(
+    steps: Sequence[CountedTasks | None], times: Sequence[str], *, run_time: bool
+) -> Chart:
+    def of(name: str) -> list[float | None]:
+        found = [None if each is None else each.run if run_time else each.wait for each in steps]
+        return [None if each is None else getattr(each, name) for each in found]
+
+    high, middle = of("p95"), of("p50")
+    known = [value for value in high if value is not None]
+    median = next((value for value in reversed(middle) if value is not None), None)
+    drawn = plot(_bridged(high), _bridged(middle))
+    title = "Run time" if run_time else "Wait"
+    return Chart(
+        "run" if run_time else "wait",
+        title,
+        duration(known[-1]) if known else "",
+        "p95",
+        [
+            ChartKey("running" if run_time else "pending", "p95"),
+            ChartKey(
+                "waiting", f"p50 {duration(median)}" if median is not None else "p50", dashed=True
+            ),
+        ],
+        "",
+        drawn,
+        _ticks(drawn.top, duration),
+        times,
+        f"{title} of tasks, 95th percentile: {duration(known[-1]) if known else 'nothing yet'}",
+        empty=""
+        if known
+        else ("Start to end, p50 and p95" if run_time else "Until a worker is free"),
+        data=[high, middle],
+        kind="seconds",
+    )
+
+
+def _failures(
+    series: StatsSeries, steps: Sequence[CountedTasks | None], times: Sequence[str]
+) -> Chart:
+    values = [0.0 if each is None else float(each.failures) for each in steps]
+    total = int(sum(values))
+    ended = sum(each.ended for each in steps if each is not None)
+    drawn = plot(values, bars=True)
+    return Chart(
+        "failures",
+        "Failures",
+        f"{total:,}" if ended else "",
+        "in all",
+        [ChartKey("failed", f"{percent(total / ended)} of endings" if ended else "")],
+        "",
+        drawn,
+        _ticks(drawn.top, compact),
+        times,
+        f"Tasks that ended badly: {count_of(total, 'failure')}",
+        link="by cause" if total else "",
+        empty="" if ended else "None so far",
+        data=[values],
+    )
+
+
+def _depth(series: StatsSeries, times: Sequence[str]) -> Chart:
+    values = depth_of(series, None)
+    known = [value for value in values if value is not None]
+    now = known[-1] if known else 0.0
+    drawn = plot(values)
+    return Chart(
+        "depth",
+        "Depth",
+        number(now) if known else "",
+        "waiting to run",
+        [ChartKey("stalled", "pending")],
+        f"at most {max(known):,.0f}" if known else "",
+        drawn,
+        _ticks(drawn.top, compact),
+        times,
+        f"Tasks that wait for a worker: {number(now)}",
+        empty="" if known else "Nothing pending",
+        data=[values],
+    )
+
+
+def depth_of(series: StatsSeries, queue: str | None) -> list[float | None]:
+    """How many were pending at each step, in one queue or in all; None where nobody looked."""
+    found: defaultdict[datetime, float] = defaultdict(float)
+    for point in series.depth:
+        if queue is None or point.depth.queue == queue:
+            found[point.at] += point.depth.pending
+    return [found.get(at) for at in series.times]
+
+
+def _bridged(values: Sequence[float | None]) -> list[float | None]:
+    """Steps in which nothing ran lie on the line between those around them."""
+    found: list[float | None] = list(values)
+    known = [place for place, value in enumerate(values) if value is not None]
+    for first, second in pairwise(known):
+        low, high = values[first] or 0.0, values[second] or 0.0
+        for place in range(first + 1, second):
+            found[place] = low + (high - low) * (place - first) / (second - first)
+    return found
+
+
+def _lately(values: Sequence[float]) -> float:
+    """The mean of the last steps that are whole: the last of all has only begun."""
+    some = values[-_LATELY - 1 : -1] or values
+    return sum(some) / len(some) if some else 0.0
+
+
+def _ticks(top: float, said: Callable[[float], str]) -> list[str]:
+    return [said(top), said(top / 2), "0"]
+
+
+def _times(series: StatsSeries) -> list[str]:
+    middle = series.start + (series.until - series.start) / 2
+    is_short = (series.until - series.start).total_seconds() < _SHORT
+    form = "%H:%M" if is_short else "%d %b"
+    return [f"{at:{form}}" for at in (series.start, middle, series.until)]

@@ -1,0 +1,133 @@
+"""What pages say of queues and workers: rows that put together what several questions answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.client.control import QueueInfo
+from holdfast.client.stats_control import QueueDepth, StatsPoint, StatsSeries
+from holdfast.client.worker_control import WorkerInfo
+from holdfast.web.drawing.chart import Line, spark
+from holdfast.web.pages.charts import depth_of
+
+__all__ = ["QueueRow", "WorkerRow", "queue_rows", "worker_rows"]
+
+_MOST_SLOTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One queue of a list."""
+
+    info: QueueInfo
+    depth: QueueDepth | None
+    spark: Sequence[Line]
+    sent: float
+    """In a minute, over the time that is shown."""
+    ended: float
+    failures: int
+    served: bool
+
+    @property
+    def limits(self) -> str:
+        """In words."""
+        return ", ".join(limit_words(limit) for limit in self.info.limits)
+
+    @property
+    def running(self) -> int:
+        """Claimed or running."""
+        return 0 if self.depth is None else self.depth.running + self.depth.claimed
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """One worker of a list."""
+
+    info: WorkerInfo
+    slots: int
+    busy: int
+
+    @property
+    def hue(self) -> str:
+        """Of its state."""
+        if self.info.state == "silent":
+            return "failed"
+        return "running" if self.info.state == "alive" and not self.info.command else "plain"
+
+    @property
+    def word(self) -> str:
+        """Its state."""
+        if self.info.state == "silent":
+            return "Gone"
+        if self.info.state == "stopped":
+            return "Stopped"
+        return "Stopping" if self.info.command else "Working" if self.busy else "Idle"
+
+    @property
+    def icon(self) -> str:
+        """Of its state."""
+        if self.info.state == "silent":
+            return "gone"
+        return "running" if self.info.state == "alive" and not self.info.command else "pause"
+
+    @property
+    def squares(self) -> list[str]:
+        """One for each child: `busy`, `lost`, or nothing."""
+        word = "lost" if self.info.state == "silent" else "busy"
+        shown = min(self.slots, _MOST_SLOTS)
+        return [word if place < self.busy else "" for place in range(shown)]
+
+
+def queue_rows(
+    queues: Sequence[QueueInfo],
+    depths: Sequence[QueueDepth],
+    series: StatsSeries,
+    by_queue: Sequence[StatsPoint],
+    workers: Sequence[WorkerInfo],
+) -> list[QueueRow]:
+    """The queues, the deepest first."""
+    minutes = max(1.0, (series.until - series.start).total_seconds() / 60)
+    deep = {depth.queue: depth for depth in depths}
+    done: Mapping[str, StatsPoint] = {point.queue: point for point in by_queue if point.queue}
+    served = {name for each in workers if each.state == "alive" for name in each.queues}
+    known = {queue.name for queue in queues}
+    # A queue in which nothing waits is known by its counters only.
+    idle = [
+        QueueInfo(name, None, None, 0, None) for name in sorted({*deep, *done, *served} - known)
+    ]
+    rows = []
+    for queue in (*queues, *idle):
+        counted = done[queue.name].counted if queue.name in done else None
+        rows.append(
+            QueueRow(
+                queue,
+                deep.get(queue.name),
+                spark(depth_of(series, queue.name)),
+                0.0 if counted is None else counted.sent / minutes,
+                0.0 if counted is None else counted.ended / minutes,
+                0 if counted is None else counted.failures,
+                queue.name in served,
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.info.pending, row.info.name))
+
+
+def worker_rows(workers: Sequence[WorkerInfo]) -> list[WorkerRow]:
+    """The workers, those that are gone last."""
+    order = {"alive": 0, "silent": 1, "stopped": 2}
+    rows = []
+    for worker in workers:
+        settings: object = worker.settings
+        asked = settings.get("concurrency") if isinstance(settings, dict) else None
+        latest = worker.latest
+        slots = asked if isinstance(asked, int) else latest.processes if latest else 0
+        busy = 0 if latest is None or worker.state == "stopped" else latest.tasks_running
+        rows.append(WorkerRow(worker, max(slots, 0), busy))
+    return sorted(rows, key=lambda row: (order[row.info.state], row.info.hostname, row.info.pid))
+
+
+def limit_words(limit: object) -> str:
+    """A limit as its author would write it."""
+    text = str(limit)
+    return text.removeprefix("Limit(").removesuffix(")") if text.startswith("Limit(") else text

@@ -1,0 +1,142 @@
+"""Queues: all of them, and one with its depth, its limits and who serves it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from starlette.responses import RedirectResponse, Response
+
+from holdfast.core.errors import ConfigError
+from holdfast.core.options.limit import Limit
+from holdfast.web.access import Role
+from holdfast.web.context import Context
+from holdfast.web.pages.charts import RANGES, charts_of
+from holdfast.web.pages.fleet import queue_rows, worker_rows
+from holdfast.web.pages.navigation import navigation
+from holdfast.web.pages.task_list import rows_of
+from holdfast.web.pages.template import render
+from holdfast.web.problem import Refusal
+from holdfast.web.route import WebRoute
+
+__all__ = ["ROUTES"]
+
+_SHOWN_TASKS: Final = 20
+
+
+async def show_queues(context: Context) -> Response:
+    """The list."""
+    control = context.control
+    now = await control.anow()
+    series = await control.stats.aseries(last=RANGES["1h"])
+    by_queue = await control.stats.asummary(last=RANGES["1h"], by="queue")
+    depths = await control.stats.adepths()
+    queues = await control.queues.alist()
+    workers = await control.workers.alist()
+    rows = queue_rows(queues, depths, series, by_queue, workers)
+    return render(
+        context,
+        "queues.html",
+        now=now,
+        here="queues",
+        title="Queues",
+        navigation=await navigation(context),
+        rows=rows,
+        pending=sum(row.info.pending for row in rows),
+        paused=sum(row.info.paused_at is not None for row in rows),
+        unreadable=queues.unreadable,
+    )
+
+
+async def show_queue(context: Context) -> Response:
+    """One queue."""
+    name: str = context.request.path_params["name"]
+    asked = context.request.query_params.get("r", "1h")
+    chosen = asked if asked in RANGES else "1h"
+    control = context.control
+    now = await control.anow()
+    series = await control.stats.aseries(last=RANGES[chosen], queue=name)
+    by_queue = await control.stats.asummary(last=RANGES[chosen], queue=name, by="queue")
+    by_task = await control.stats.asummary(last=RANGES[chosen], queue=name, by="task")
+    depths = [depth for depth in await control.stats.adepths() if depth.queue == name]
+    queues = [queue for queue in await control.queues.alist() if queue.name == name]
+    workers = [worker for worker in await control.workers.alist() if name in worker.queues]
+    rows = queue_rows(queues, depths, series, by_queue, workers)
+    tasks = await control.tasks.alist(queue=name, limit=_SHOWN_TASKS)
+    row = next((row for row in rows if row.info.name == name), None)
+    if row is None and not tasks.tasks and not tasks.unreadable:
+        raise Refusal(404, "not_found", f"there is no sign of a queue {name!r:.200}")
+    run_time = context.request.query_params.get("chart") == "run"
+    return render(
+        context,
+        "queue.html",
+        now=now,
+        here="queues",
+        title=name,
+        navigation=await navigation(context),
+        name=name,
+        row=row,
+        ranges=list(RANGES),
+        chosen=chosen,
+        run_time=run_time,
+        charts=charts_of(series, run_time=run_time),
+        by_task=sorted(by_task, key=lambda point: -point.counted.ended)[:20],
+        fleet=worker_rows(workers),
+        tasks=await rows_of(context, tasks.tasks, now),
+        said=context.request.query_params.get("done", "") == "limit",
+    )
+
+
+async def pause(context: Context) -> Response:
+    """Let nothing more be claimed from it."""
+    async with context.acting():
+        await context.control.queues.apause(
+            context.request.path_params["name"], by=context.visitor.name
+        )
+    return _back(context)
+
+
+async def resume(context: Context) -> Response:
+    """Let it go on."""
+    async with context.acting():
+        await context.control.queues.aresume(context.request.path_params["name"])
+    return _back(context)
+
+
+async def limit(context: Context) -> Response:
+    """How many at once and how fast, in the whole fleet; nothing: no limit."""
+    name: str = context.request.path_params["name"]
+    fields = await context.form()
+    concurrency = (fields.get("concurrency") or [""])[-1].strip()
+    rate = (fields.get("rate") or [""])[-1].strip()
+    if concurrency and not (
+        concurrency.isascii() and concurrency.isdigit() and len(concurrency) < 10
+    ):
+        raise ConfigError(
+            f"concurrency={concurrency!r:.50} is not a whole number", option="concurrency"
+        )
+    wanted = None
+    if concurrency or rate:
+        wanted = Limit(concurrency=int(concurrency) if concurrency else None, rate=rate or None)
+    async with context.acting():
+        await context.control.queues.alimit(name, wanted, by=context.visitor.name)
+    return RedirectResponse(context.url(f"/queues/{name}", done="limit"), status_code=303)
+
+
+def _back(context: Context) -> Response:
+    """To where the button was: the overview, the list, or the queue itself."""
+    name = context.request.path_params["name"]
+    fields = context.request.query_params.get("from", "")
+    path = {"overview": "/", "queues": "/queues"}.get(fields, f"/queues/{name}")
+    return RedirectResponse(context.url(path), status_code=303)
+
+
+_page = partial(WebRoute, kind="page")
+
+ROUTES: Final = (
+    _page("/queues", ("GET",), show_queues, needs=Role.READ, name="queues"),
+    _page("/queues/{name}", ("GET",), show_queue, needs=Role.READ, name="queue"),
+    _page("/queues/{name}/pause", ("POST",), pause, needs=Role.OPERATE, name="queue-pause"),
+    _page("/queues/{name}/resume", ("POST",), resume, needs=Role.OPERATE, name="queue-resume"),
+    _page("/queues/{name}/limit", ("POST",), limit, needs=Role.ADMIN, name="queue-limit"),
+)

@@ -1,0 +1,229 @@
+"""Every page: with nothing stored and with something, what it costs, and what it never shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from holdfast import Holdfast
+from holdfast.web import dashboard
+from holdfast.web.access import Role, Visitor
+from tests.web.client import WebClient
+from tests.web.pages.budget import asked
+from tests.web.pages.zoo import WORKER, Zoo
+
+PAGES = (
+    "/", "/tasks", "/queues", "/workers", "/dead-letters", "/audit", "/send",
+    "/tasks/bulk/resubmit", "/tasks/bulk/cancel", "/tasks/bulk/delete",
+)  # fmt: skip
+BUDGETS = {
+    # page: (statements, rows), with the navigation's own, of a small store
+    "/": (32, 80),
+    "/tasks": (18, 80),
+    "/tasks/{id}": (26, 80),
+    "/queues": (24, 80),
+    "/queues/default": (30, 80),
+    "/workers": (12, 40),
+    f"/workers/{WORKER}": (18, 80),
+    "/dead-letters": (18, 60),
+    "/audit": (14, 60),
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_of_an_empty_store(path: str, admin: WebClient) -> None:
+    answer = admin.get(path)
+    assert answer.status_code == 200
+    assert "<h1" in answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/queues/default", "/queues/later", f"/workers/{WORKER}"])
+def test_a_page_of_a_small_store(path: str, zoo: Zoo, admin: WebClient) -> None:
+    answer = admin.get(path)
+    assert answer.status_code == 200
+    check_markup(answer.text)
+
+
+class Markup(HTMLParser):
+    """Collects what would run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.runs += [name for name in given if name.startswith("on") or name == "style"]
+        if tag in ("img", "iframe", "style") or (tag == "script" and not given.get("src")):
+            self.runs.append(tag)
+
+
+def check_markup(text: str) -> None:
+    """Nothing runs: no markup of tasks, nothing inline, no text that turns the direction."""
+    parser = Markup()
+    parser.feed(text)
+    assert parser.runs == []
+    assert "\u202e" not in text
+    assert "hunter2" not in text
+
+
+def test_each_task_has_a_page(zoo: Zoo, admin: WebClient) -> None:
+    for handle in zoo.all:
+        answer = admin.get(f"/tasks/{handle.id}")
+        assert answer.status_code == 200
+        check_markup(answer.text)
+    failed = admin.get(f"/tasks/{zoo.failed.id}").text
+    assert "NO_ROOM" in failed
+    assert "&lt;script&gt;" in failed
+    assert "\\u202egnp" in failed
+    assert "order:7" in failed
+
+
+@pytest.mark.parametrize("path", BUDGETS)
+def test_what_a_page_costs(path: str, zoo: Zoo, admin: WebClient) -> None:
+    statements, rows = BUDGETS[path]
+    with asked() as seen:
+        assert admin.get(path.replace("{id}", str(zoo.failed.id))).status_code == 200
+    assert len(seen.names) <= statements, seen.names
+    assert seen.rows <= rows, seen.rows
+
+
+def test_buttons_are_the_verbs_that_are_allowed_now(zoo: Zoo, admin: WebClient) -> None:
+    def verbs(handle: object) -> set[str]:
+        text = admin.get(f"/tasks/{handle.id}").text  # type: ignore[attr-defined]
+        found = re.findall(r'action="/tasks/[^"/]+/(\w+)"', text)
+        return set(found)
+
+    assert verbs(zoo.done) == {"delete"}
+    assert verbs(zoo.failed) == {"resubmit", "delete"}
+    assert verbs(zoo.running) == {"cancel"}
+    assert verbs(zoo.pending) == {"cancel", "reschedule"}
+    assert verbs(zoo.cancelled) == {"resubmit", "delete"}
+
+
+def test_a_reader_sees_no_buttons_and_no_payloads(
+    app: Holdfast, zoo: Zoo, web: Callable[..., WebClient]
+) -> None:
+    client = web(app, Visitor("r", Role.READ))
+    for path in ("/", "/tasks", f"/tasks/{zoo.failed.id}", "/queues", "/dead-letters"):
+        text = client.get(path).text
+        posts = set(re.findall(r'method="post" action="([^"]+)"', text))
+        assert posts == {"/theme"}, path
+    task = client.get(f"/tasks/{zoo.done.id}").text
+    assert "You may not see payloads" in task
+    assert "640" not in task
+    assert client.get(f"/tasks/{zoo.done.id}/log").status_code == 403
+    assert client.get("/audit").status_code == 403
+
+
+def test_filters_stand_in_the_url(zoo: Zoo, admin: WebClient) -> None:
+    def found(query: str) -> list[str]:
+        text = admin.get(f"/tasks?{query}").text
+        return re.findall(r'id="t-([0-9a-f-]+)"', text)
+
+    assert found("status=failed") == [str(zoo.failed.id)]
+    assert found("queue=later") == [str(zoo.scheduled.id)]
+    assert found("name=shop.run") == [str(zoo.running.id)]
+    assert found("tag=nightly") == [str(zoo.done.id)]
+    assert found("error=NO_ROOM") == [str(zoo.failed.id)]
+    assert found("text=ORDER:7&queue=default") == [str(zoo.failed.id)]
+    assert found("dead=1") == [str(zoo.failed.id)]
+    assert found("since=1h&status=running") == [str(zoo.running.id)]
+    assert found("until=1h") == []
+    assert len(found("sort=name")) == len(zoo.all)
+    assert "Not filtered" in admin.get("/tasks?since=soon").text
+
+
+def test_an_id_that_is_typed_leads_to_its_task(zoo: Zoo, admin: WebClient) -> None:
+    text = str(zoo.done.id)
+    for typed in (text, f"{text[:8]}-{text[-6:]}", text[-12:]):
+        answer = admin.get("/tasks", params={"text": typed})
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/tasks/{text}")
+
+
+def test_pages_of_the_list(app: Holdfast, admin: WebClient) -> None:
+    ids = [str(handle.id) for handle in app.named("many").send_many([(n,) for n in range(120)])]
+    found: list[str] = []
+    path: str | None = "/tasks?name=many"
+    while path is not None:
+        text = admin.get(path).text
+        found += re.findall(r'id="t-([0-9a-f-]+)"', text)
+        older = re.search(r'rel="next" href="([^"]+)"', text)
+        path = None if older is None else older[1].replace("&amp;", "&")
+    assert found == sorted(ids, reverse=True)
+
+
+def test_new_rows_wait_behind_a_link(app: Holdfast, zoo: Zoo, admin: WebClient) -> None:
+    text = admin.get("/tasks").text
+    again = re.search(r'data-again="([^"]+)"', text)
+    assert again is not None
+    path = again[1].replace("&amp;", "&")
+    before = re.findall(r'id="t-([0-9a-f-]+)"', text)
+    app.send("shop.new")
+    app.send("shop.new")
+    after = admin.get(path, headers={"X-Holdfast-Live": "1"}).text
+    assert re.findall(r'id="t-([0-9a-f-]+)"', after) == before
+    assert "Show 2 newer" in after
+    app.named("many").send_many([(n,) for n in range(200)])
+    after = admin.get(path, headers={"X-Holdfast-Live": "1"}).text
+    assert re.findall(r'id="t-([0-9a-f-]+)"', after) == before
+    assert "100 or more" in after
+
+
+def test_what_has_not_changed_is_not_sent_again(zoo: Zoo, admin: WebClient) -> None:
+    path = f"/tasks/{zoo.done.id}"
+    live = {"X-Holdfast-Live": "1"}
+    first = admin.get(path, headers=live)
+    assert "<html" not in first.text
+    assert 'id="main"' in first.text
+    known = {**live, "If-None-Match": first.headers["etag"]}
+    assert admin.get(path, headers=known).status_code == 304
+    assert admin.get("/tasks", headers=known).status_code == 200
+
+
+def test_links_begin_with_the_prefix(
+    app: Holdfast, zoo: Zoo, web: Callable[..., WebClient]
+) -> None:
+
+    inner = dashboard(app, access=lambda _: ["admin", "payloads"])
+    with WebClient(Starlette(routes=[Mount("/ops/queue", inner)])) as client:
+        for path in ("/", "/tasks", f"/tasks/{zoo.failed.id}", "/queues/default", "/nothing-here"):
+            text = client.get(f"/ops/queue{path}").text
+            links = re.findall(r'(?:href|action|src|data-again)="(/[^"]*)"', text)
+            assert links
+            assert [link for link in links if not link.startswith("/ops/queue/")] == []
+
+
+def test_what_is_not_there(zoo: Zoo, admin: WebClient) -> None:
+    for path in ("/tasks/abc", f"/tasks/{'0' * 32}", "/queues/none", "/workers/none", "/x"):
+        answer = admin.get(path)
+        assert answer.status_code == 404
+        assert 'role="alert"' in answer.text
+
+
+def test_static_files_are_kept_by_browsers_as_long_as_they_hold(admin: WebClient) -> None:
+    answer = admin.get("/static/holdfast.css")
+    assert answer.headers["content-type"] == "text/css; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-cache"
+    known = {"If-None-Match": answer.headers["etag"]}
+    assert admin.get("/static/holdfast.css", headers=known).status_code == 304
+    for path in ("/static/../__init__.py", "/static/nothing.css", "/static/vendor"):
+        assert admin.get(path).status_code == 404
+
+
+def test_the_theme_is_kept_in_a_cookie(zoo: Zoo, admin: WebClient) -> None:
+    headers = {"referer": "http://localhost/tasks?status=failed"}
+    answer = admin.post("/theme", data={"theme": "dark"}, headers=headers)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/tasks?status=failed")
+    assert '<html lang="en" data-theme="dark">' in admin.get("/tasks").text
+    elsewhere = {"referer": "http://evil.example//evil.example/x"}
+    assert (
+        admin.post("/theme", data={"theme": "auto"}, headers=elsewhere).headers["location"] == "/"
+    )
+    assert admin.post("/theme", data={"theme": "pink"}).status_code == 422
