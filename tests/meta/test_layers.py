@@ -31,6 +31,7 @@ PACKAGES = (
             "doctor",
             "queues",
             "routes",
+            "schedules",
             "stats",
             "tasks",
             "web",

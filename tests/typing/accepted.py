@@ -281,3 +281,46 @@ def put_calls_together() -> None:
 def build_workflows() -> None:
     assert_type(sums.build([1], factor=3), Workflow)
     assert_type(sums.options(tags=["a"]).build([1]).to_mermaid(), str)
+
+
+@app.schedule("*/5 * * * *", tz="Europe/Berlin")
+@app.task
+def tick() -> None:
+    assert_type(current_task().tick, datetime | None)
+
+
+@app.schedule(timedelta(minutes=5), overlap="allow", missed="all", max_missed=10)
+@app.task("defaults")
+def with_default(x: int = 3) -> int:
+    return x
+
+
+@app.schedule("@daily")
+@app.workflow
+def every_day(wf: Workflow) -> int:
+    return wf.step(with_default, 1).result
+
+
+@app.schedule("0 3 * * *", name="a")
+@app.schedule("0 4 * * *", name="b")
+@app.task
+async def twice() -> str:
+    return ""
+
+
+app.schedule("0 3 * * *", add.call(1, b=2), name="add", missed="skip")
+app.schedule(datetime(2027, 1, 1, tzinfo=UTC), every_day.call(), name="once")
+
+
+async def schedules() -> None:
+    s = app.control.schedules
+    s.add("x", "0 3 * * *", add.call(1, 2), tz="UTC", start=datetime.now(UTC))
+    assert_type((await s.ashow("x")).next_run_at, datetime | None)
+    assert_type(s.run_now("x").id, UUID)
+    assert_type(
+        [run.id for run in s.backfill("x", datetime.now(UTC), datetime.now(UTC))], list[UUID]
+    )
+    assert_type(tick.send(), TaskHandle[None])
+    assert_type(every_day.send(), WorkflowHandle[int])
+    assert_type(with_default(1), int)
+    assert_type(await twice(), str)

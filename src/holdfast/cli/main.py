@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "dead-letters": "Tasks that failed for good: list, resubmit, delete.",
     "doctor": "Find what endangers tasks, or keeps them from running.",
     "web": "Serve the dashboard and the HTTP API.",
+    "schedules": "See what fires when; add, pause, run, backfill, delete.",
     "stats": "Rates, waits and run times of the last minutes.",
     "db": "See whether the database can be used; upgrade its tables.",
     "demo": "Watch a worker run tasks that end in every possible way.",

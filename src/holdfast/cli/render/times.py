@@ -66,7 +66,7 @@ def given(ctx: click.Context, param: click.Parameter, value: str | None) -> Give
     if value is None:
         return None
     try:
-        return _read(value.strip())
+        return read(value.strip())
     except (ValueError, OverflowError):
         # The ends of the calendar have no place in every time zone.
         raise click.BadParameter(
@@ -77,7 +77,8 @@ def given(ctx: click.Context, param: click.Parameter, value: str | None) -> Give
         ) from None
 
 
-def _read(text: str) -> Given:
+def read(text: str) -> Given:
+    """A length of time, or a moment; `ValueError` or `OverflowError` for anything else."""
     try:
         span = timedelta(microseconds=span_us(_seconds(text), option="time"))
     except ConfigError:
