@@ -26,6 +26,8 @@ NEEDS: Final = {
     "logout": (None, False),
     "api-live": (None, False),
     "api-ready": (None, False),
+    "api-openapi": ("read", False),
+    "api-reference": ("read", False),
     "api-list-tasks": ("read", False),
     "api-count-tasks": ("read", False),
     "api-show-task": ("read", False),

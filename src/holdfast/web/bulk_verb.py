@@ -54,7 +54,9 @@ class BulkAnswer:
     """Why not, of the first few."""
     not_done: int = 0
     next: UUID | None = None
-    """Where to go on; None: the filter has been walked to its end."""
+    """Where to go on; None: at the beginning."""
+    is_all: bool = True
+    """The filter has been walked to its end."""
 
     def refuse(self, task: UUID, why: str) -> None:
         """A task that was left as it is."""
@@ -84,19 +86,24 @@ async def do_to_filter(
     control: Control, verb: str, where: Filter, act: BulkVerb, *, before: UUID | None, most: int
 ) -> BulkAnswer:
     """Apply a verb to at most so many of the tasks that fit, the newest first."""
-    answer = BulkAnswer(next=before)
+    answer = BulkAnswer(next=before, is_all=False)
     wanted = _applicable(verb, where)
     if wanted is None:
-        answer.next = None
-        return answer
+        return BulkAnswer()
     end = monotonic() + PATIENCE
-    while answer.done + answer.not_done < most:
+    while answer.done + answer.not_done < most and monotonic() < end:
         left = most - answer.done - answer.not_done
         page = await control.tasks.alist(before=answer.next, limit=min(BATCH, left), **wanted)
-        await _do(control, verb, act, [info.id for info in page.tasks], answer)
-        answer.next = page.next
-        if page.next is None or monotonic() >= end:
+        tasks = [info.id for info in page.tasks]
+        refused = await _do(control, verb, act, tasks, answer)
+        if page.next is None:
+            answer.next, answer.is_all = None, True
             break
+        if verb != "delete" or not tasks:
+            answer.next = page.next
+        elif refused:
+            # No page begins behind a task that is gone.
+            answer.next = [task for task in tasks if task in refused][-1]
     return answer
 
 
@@ -120,19 +127,19 @@ def _applicable(verb: str, where: Filter) -> Filter | None:
 
 async def _do(
     control: Control, verb: str, act: BulkVerb, ids: Sequence[UUID], answer: BulkAnswer
-) -> None:
+) -> set[UUID]:
+    """Do it, and note what became of each; those that were left as they are."""
     if not ids:
-        return
+        return set()
     try:
         done = await act(ids)
     except (UniqueConflict, UpstreamEnded) as error:
         # Nothing of the batch was written.
         if len(ids) == 1:
             answer.refuse(ids[0], str(error))
-            return
-        for part in _parts(ids, error):
-            await _do(control, verb, act, part, answer)
-        return
+            return set(ids)
+        parts = _parts(ids, error)
+        return set().union(*[await _do(control, verb, act, part, answer) for part in parts])
     answer.done += sum(done.values())
     left = [task for task, was_done in done.items() if not was_done]
     if left:
@@ -140,6 +147,7 @@ async def _do(
         for task in left:
             status = after.get(task)
             answer.refuse(task, "no such task" if status is None else _why_not(verb, status))
+    return {task for task in left if task in after} if left else set()
 
 
 def _why_not(verb: str, status: TaskStatus) -> str:

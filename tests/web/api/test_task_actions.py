@@ -113,8 +113,22 @@ def test_by_filter_it_is_counted_first_and_never_more(app: Holdfast, admin: WebC
     assert [status_of(task) for task in tasks] == ["PENDING"] * 2 + ["CANCELLED"] * 4
     again = {"filter": chosen, "at_most": 6, "before": first["next"]}
     rest = admin.post("/api/v1/tasks/cancel", json=again).json()
-    assert (rest["done"], rest["next"]) == (2, None)
+    assert (rest["done"], rest["is_all"], rest["next"]) == (2, True, None)
     assert status_of(other) == "PENDING"
+
+
+def test_tasks_with_ids_of_their_senders_are_deleted_page_by_page(
+    app: Holdfast, admin: WebClient
+) -> None:
+    tasks = [app.options(id=uuid4()).send("any", n) for n in range(5)]
+    for task in tasks:
+        task.cancel()
+    body: dict[str, Any] = {"filter": {"name": "any"}, "at_most": 2}
+    done: list[Any] = []
+    while not done or not done[-1]["is_all"]:
+        done.append(admin.post("/api/v1/tasks/delete", json=body).json())
+        body["before"] = done[-1]["next"]
+    assert [each["done"] for each in done] == [2, 2, 1]
 
 
 def test_of_many_ids_each_is_answered_for(app: Holdfast, hands: Hands, admin: WebClient) -> None:

@@ -34,7 +34,7 @@ async def list_dead_letters(context: Context, query: TaskListQuery) -> TaskList:
     )
 
 
-@operation("POST", "/dead-letters/resubmit", tag="dead letters", needs=Role.OPERATE)
+@operation("POST", "/dead-letters/resubmit", tag="dead letters", needs=Role.OPERATE, refusals=[404])
 async def resubmit_dead_letters(context: Context, body: ResubmitTaskSelection) -> BulkDocument:
     """Let dead letters run again, by their ids or by a filter. Other tasks are left as they are."""
 
@@ -44,7 +44,7 @@ async def resubmit_dead_letters(context: Context, body: ResubmitTaskSelection) -
     return await selected(context, "resubmit", body, act, dead=True)
 
 
-@operation("POST", "/dead-letters/delete", tag="dead letters", needs=Role.ADMIN)
+@operation("POST", "/dead-letters/delete", tag="dead letters", needs=Role.ADMIN, refusals=[404])
 async def delete_dead_letters(context: Context, body: TaskSelection) -> BulkDocument:
     """Delete dead letters, by their ids or by a filter. Other tasks are left as they are."""
     act: Any = context.control.dead_letters.adelete

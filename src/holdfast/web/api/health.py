@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
-from starlette.responses import JSONResponse, Response
+import msgspec
 
 from holdfast.core.errors import HoldfastError
+from holdfast.web.api.operation import operation
 from holdfast.web.context import Context
-from holdfast.web.route import WebRoute
+from holdfast.web.problem import Refusal
 
 __all__ = ["ROUTES"]
 
 
-async def live(context: Context) -> Response:
+class LiveDocument(msgspec.Struct, kw_only=True):
     """This process answers."""
-    return JSONResponse({"status": "live"})
+
+    status: Literal["live"] = "live"
 
 
-async def ready(context: Context) -> Response:
-    """The store answers."""
+class ReadyDocument(msgspec.Struct, kw_only=True):
+    """The database answers."""
+
+    status: Literal["ready"] = "ready"
+
+
+@operation("GET", "/health/live", tag="health", needs=None)
+async def live(context: Context) -> LiveDocument:
+    """Say that this process answers."""
+    return LiveDocument()
+
+
+@operation("GET", "/health/ready", tag="health", needs=None)
+async def ready(context: Context) -> ReadyDocument:
+    """Say whether the database answers."""
     try:
         await context.control.anow()
     except HoldfastError:
-        # What is wrong is logged and shown to those who may read; this is open to all.
-        return JSONResponse({"status": "the store does not answer"}, status_code=503)
-    return JSONResponse({"status": "ready"})
+        # What is wrong is logged, and shown to those who may read; this is open to all.
+        raise Refusal(503, "not_ready", "the store does not answer") from None
+    return ReadyDocument()
 
 
-ROUTES: Final = (
-    WebRoute("/api/v1/health/live", ("GET",), live, needs=None, name="api-live", kind="api"),
-    WebRoute("/api/v1/health/ready", ("GET",), ready, needs=None, name="api-ready", kind="api"),
-)
+ROUTES: Final = (live, ready)

@@ -11,6 +11,7 @@ from holdfast.web.api import (
     evidence,
     health,
     queues,
+    reference,
     sending,
     stats,
     task_actions,
@@ -21,15 +22,17 @@ from holdfast.web.route import WebRoute
 
 __all__ = ["ROUTES"]
 
-ROUTES: Final[Sequence[WebRoute]] = (
-    *sending.ROUTES,
-    *tasks.ROUTES,
-    *evidence.ROUTES,
-    *task_actions.ROUTES,
-    *dead_letters.ROUTES,
-    *queues.ROUTES,
-    *workers.ROUTES,
-    *stats.ROUTES,
-    *audit.ROUTES,
-    *health.ROUTES,
+ROUTES: Final[Sequence[WebRoute]] = reference.with_reference(
+    (
+        *sending.ROUTES,
+        *tasks.ROUTES,
+        *evidence.ROUTES,
+        *task_actions.ROUTES,
+        *dead_letters.ROUTES,
+        *queues.ROUTES,
+        *workers.ROUTES,
+        *stats.ROUTES,
+        *audit.ROUTES,
+        *health.ROUTES,
+    )
 )

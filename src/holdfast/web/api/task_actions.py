@@ -142,8 +142,9 @@ class BulkDocument(msgspec.Struct, kw_only=True):
     refused: int
     reasons: list[RefusedDocument]
     """Why, of the first 100 that were refused."""
+    is_all: bool
+    """False: tasks may be left that the filter finds; ask again with `next` as `before`."""
     next: UUID | None
-    """Not all of the filter has been walked: ask again with this as `before`."""
 
 
 def _result(answer: BulkAnswer) -> BulkDocument:
@@ -151,6 +152,7 @@ def _result(answer: BulkAnswer) -> BulkDocument:
         done=answer.done,
         refused=answer.not_done,
         reasons=[RefusedDocument(id=task, reason=why) for task, why in answer.refused.items()],
+        is_all=answer.is_all,
         next=answer.next,
     )
 
@@ -205,27 +207,27 @@ def _plain(method: Any, **options: Any) -> BulkVerb:
     return act
 
 
-@operation("POST", "/tasks/cancel", tag="actions", needs=Role.OPERATE)
+@operation("POST", "/tasks/cancel", tag="actions", needs=Role.OPERATE, refusals=[404])
 async def cancel_tasks(context: Context, body: TaskSelection) -> BulkDocument:
     """Cancel tasks by their ids or by a filter. Running ones are asked to end."""
     return await selected(context, "cancel", body, _cancelling(context))
 
 
-@operation("POST", "/tasks/resubmit", tag="actions", needs=Role.OPERATE)
+@operation("POST", "/tasks/resubmit", tag="actions", needs=Role.OPERATE, refusals=[404])
 async def resubmit_tasks(context: Context, body: ResubmitTaskSelection) -> BulkDocument:
     """Let ended tasks run again, by their ids or by a filter."""
     act = _plain(context.control.tasks.aresubmit, **body.options.options)
     return await selected(context, "resubmit", body, act)
 
 
-@operation("POST", "/tasks/reschedule", tag="actions", needs=Role.OPERATE)
+@operation("POST", "/tasks/reschedule", tag="actions", needs=Role.OPERATE, refusals=[404])
 async def reschedule_tasks(context: Context, body: RescheduleSelection) -> BulkDocument:
     """Change the time, queue or priority of tasks that wait, by their ids or by a filter."""
     act = _plain(context.control.tasks.areschedule, **body.options.options)
     return await selected(context, "reschedule", body, act)
 
 
-@operation("POST", "/tasks/delete", tag="actions", needs=Role.ADMIN)
+@operation("POST", "/tasks/delete", tag="actions", needs=Role.ADMIN, refusals=[404])
 async def delete_tasks(context: Context, body: TaskSelection) -> BulkDocument:
     """Delete ended tasks with their attempts and logs, by their ids or by a filter."""
     return await selected(context, "delete", body, _plain(context.control.tasks.adelete))
