@@ -29,7 +29,7 @@ from holdfast.client.wait import aended, ended
 from holdfast.client.workflow import workflow_handle
 from holdfast.client.workflow_decorator import WorkflowDecorator, is_builder
 from holdfast.client.workflow_handle import WorkflowHandle
-from holdfast.client.workflow_handle import one as one_workflow
+from holdfast.client.workflow_verbs import one as one_workflow
 from holdfast.core.errors import ConfigError, HoldfastError
 from holdfast.core.hooks import AppHooks
 from holdfast.core.identity import sought

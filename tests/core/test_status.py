@@ -5,7 +5,13 @@ import operator
 
 import pytest
 
-from holdfast.core.status import TASK_TERMINAL_STATES, AttemptOutcome, TaskStatus, celery_state
+from holdfast.core.status import (
+    TASK_TERMINAL_STATES,
+    AttemptOutcome,
+    TaskStatus,
+    WorkflowStatus,
+    celery_state,
+)
 
 S = TaskStatus
 
@@ -100,3 +106,8 @@ def test_attempt_outcomes() -> None:
 )
 def test_celery_state(status: S, attempt: int, stage: str | None, expected: str) -> None:
     assert celery_state(status, attempt=attempt, stage=stage) == expected
+
+
+def test_a_workflow_that_runs_or_is_paused_has_not_ended() -> None:
+    live = {status for status in WorkflowStatus if not status.is_terminal}
+    assert live == {WorkflowStatus.RUNNING, WorkflowStatus.PAUSED}

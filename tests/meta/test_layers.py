@@ -37,6 +37,7 @@ PACKAGES = (
             "web",
             "worker",
             "workers",
+            "workflows",
         )
     ),
     "cli/place",

@@ -7,10 +7,10 @@ from typing import Any
 from holdfast.core.identity import new_id
 from holdfast.core.outcome import Failed, HandedOver
 from holdfast.core.records import SubmitAnswer
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.core.workflows.plan import AddedPlan, StepEdge, StepPlan, WorkflowPlan
-from holdfast.core.workflows.records import WorkflowRecord, WorkflowStatus
-from holdfast.store.verbs import workflows
+from holdfast.core.workflows.records import WorkflowRecord
+from holdfast.store.verbs import dependents, resubmits, steering, workflows
 from tests.support.stores import Lab
 from tests.support.verbs import BOOM, submission
 
@@ -57,3 +57,38 @@ def hand_over(lab: Lab, id: bytes, *steps: StepPlan, **fields: Any) -> list[byte
     landing = lab.end(lab.run_again(id), HandedOver(added.encode()))
     assert landing.status is TaskStatus.WAITING
     return [step.task.id for step in steps]
+
+
+def stop(lab: Lab, id: bytes) -> None:
+    """Cancel what has to be cancelled of a whole that winds down."""
+    while lab.run(steering.stop_some(id)):
+        pass
+
+
+def pause(lab: Lab, id: bytes, by: str | None = None) -> list[bytes]:
+    """Pause a whole with its parts, and hold their steps."""
+    paused = lab.run(steering.pause(id, by=by))
+    for one in paused:
+        while lab.run(dependents.hold(one)):
+            pass
+    return paused
+
+
+def resume(lab: Lab, id: bytes) -> list[bytes]:
+    """Resume a whole with its parts, and release their steps."""
+    resumed = lab.run(steering.resume(id))
+    for one in resumed:
+        while lab.run(steering.release_some(one)):
+            pass
+    return resumed
+
+
+def resubmit(lab: Lab, id: bytes, *, fresh: bool = False, page: int = 200) -> list[bytes]:
+    """Resubmit a whole, to the last of its steps."""
+    begun = lab.run(resubmits.begin(id, fresh=fresh))
+    for one in begun:
+        while lab.run(resubmits.go_on(one, page=page)):
+            pass
+        while lab.run(steering.release_some(one)):
+            pass
+    return begun

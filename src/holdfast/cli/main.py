@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "doctor": "Find what endangers tasks, or keeps them from running.",
     "web": "Serve the dashboard and the HTTP API.",
     "schedules": "See what fires when; add, pause, run, backfill, delete.",
+    "workflows": "See where workflows stand; cancel, pause, resume and resubmit them.",
     "stats": "Rates, waits and run times of the last minutes.",
     "db": "See whether the database can be used; upgrade its tables.",
     "demo": "Watch a worker run tasks that end in every possible way.",

@@ -100,6 +100,24 @@ class CommandSession:
                     self.screen.remark(f"  {each}  {info.status.value}  {info.name}")
                 raise Misused(f"{typed} may be any of these {len(several)} tasks: give more of it")
 
+    def workflow_id(self, typed: str) -> UUID:
+        """The workflow that an operator names, in the same ways."""
+        readings = parse(typed)
+        if not readings:
+            raise Misused(f"{typed!r} is not the id of a workflow: {FORMS}")
+        match self.control.workflows.find(typed):
+            case [found]:
+                return found
+            case []:
+                raise NotDone(f"no workflow has the id {typed} ({self.place.described})")
+            case several:
+                for each in several:
+                    info = self.control.workflows.get(each)
+                    self.screen.remark(f"  {each}  {info.status.value}  {info.name}")
+                raise Misused(
+                    f"{typed} may be any of these {len(several)} workflows: give more of it"
+                )
+
 
 def operates(*, creates: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function that takes a session.

@@ -28,6 +28,7 @@ from holdfast.client.stats_control import StatsControl
 from holdfast.client.task_questions import TaskId, TaskQuestions, raw_ids
 from holdfast.client.task_search import Filter, TaskPage, TaskSearch, listing, page_of
 from holdfast.client.worker_control import WorkerControl
+from holdfast.client.workflow_control import WorkflowControl
 from holdfast.core.errors import ConfigError, UnreadableRow
 from holdfast.core.limiting import LimitBook, queue_scope
 from holdfast.core.moment import Due, When, due, from_us
@@ -102,6 +103,7 @@ class Control(ExaminedStore):
         self.dead_letters = DeadLetterControl(access)
         self.routes = RouteControl(access)
         self.schedules = ScheduleControl(access)
+        self.workflows = WorkflowControl(access)
         self.stats = StatsControl(access)
         self.audit = AuditControl(access)
 

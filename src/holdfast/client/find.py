@@ -1,4 +1,4 @@
-"""Tasks by what a person types: a whole id, a short one, or some digits of one.
+"""Tasks and workflows by what a person types: a whole id, a short one, or some digits of one.
 
 Owns the forms an id may be given in. A short id, as lists and logs show it, is the first 8 digits
 and the last 6 of an id. The first ones are its time, the same for all ids of 65 seconds; the last
@@ -9,14 +9,15 @@ with given digits is found directly, what only ends with them is looked for amon
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from holdfast.core.errors import TaskNotFound
-from holdfast.store.op import Steps, reads
+from holdfast.store.op import Op, Steps, reads
+from holdfast.store.verbs import workflows
 from holdfast.store.verbs.inspect import find_ids, statuses
 
-__all__ = ["FORMS", "find", "parse"]
+__all__ = ["FORMS", "find", "find_workflows", "parse"]
 
 FORMS: Final = (
     "give a UUID, such as 0197f3c2-5b1e-7d44-9a01-3c5e6f708192, its short form, 0197f3c2-708192, "
@@ -37,6 +38,9 @@ _TWO_ENDS: Final = re.compile(
 _DASHED: Final = re.compile(
     r"[0-9a-f]{1,32}|[0-9a-f]{8}(-[0-9a-f]{4}){0,3}(-[0-9a-f]{0,12})?|([0-9a-f]{4}-)?[0-9a-f]{12}"
 )
+
+
+_Look = Callable[..., Op[list[bytes]]]
 
 
 class Ends(NamedTuple):
@@ -70,18 +74,33 @@ def _readings(digits: str) -> Iterator[Ends]:
 @reads
 def find(text: str, limit: int) -> Steps[list[bytes]]:
     """The tasks that it may name, the greatest id first; `TaskNotFound` if it cannot name any."""
-    readings = parse(text)
-    if not readings:
-        raise TaskNotFound(text)
+    readings = _readings_of(text)
     whole = readings[0].first
     if len(whole) == _WHOLE:
         return list((yield from statuses([bytes.fromhex(whole)])))
+    return (yield from _look(readings, find_ids, limit))
+
+
+@reads
+def find_workflows(text: str, limit: int) -> Steps[list[bytes]]:
+    """The same for workflows."""
+    return (yield from _look(_readings_of(text), workflows.find_ids, limit))
+
+
+def _readings_of(text: str) -> list[Ends]:
+    readings = parse(text)
+    if not readings:
+        raise TaskNotFound(text)
+    return readings
+
+
+def _look(readings: list[Ends], ids: _Look, limit: int) -> Steps[list[bytes]]:
     found: dict[bytes, None] = {}
     for ends in readings:
         scan = _NEWEST if not ends.first else _NEAR if ends.last else limit
         found |= dict.fromkeys(
             (
-                yield from find_ids(
+                yield from ids(
                     bytes.fromhex(ends.first.ljust(_WHOLE, "0")),
                     bytes.fromhex(ends.first.ljust(_WHOLE, "f")),
                     ends.last,

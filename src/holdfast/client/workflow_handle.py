@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import partial
 from typing import Any, Final, Generic, TypeVar, cast, overload
 from uuid import UUID
 
+from holdfast.client import workflow_verbs
 from holdfast.client.access import Access
 from holdfast.client.handle import Decode, TaskHandle
 from holdfast.client.info import error_of
 from holdfast.client.wait import Deadline
+from holdfast.client.workflow_info import WorkflowInfo
+from holdfast.client.workflow_questions import WorkflowWhy, all_steps, chart_of, explain
+from holdfast.client.workflow_verbs import aperform, one, perform
 from holdfast.core.errors import (
     ConfigError,
     TaskCancelled,
@@ -27,78 +29,25 @@ from holdfast.core.errors import (
     TaskNotFound,
     WaitTimeout,
 )
-from holdfast.core.moment import from_us
-from holdfast.core.payload.codec import decoder, from_json, to_show, unsupported
-from holdfast.core.records import On
+from holdfast.core.payload.codec import decoder, from_json, unsupported
 from holdfast.core.result import TaskError, TaskResult
-from holdfast.core.workflows.mermaid import ChartEdge, ChartStep, chart
-from holdfast.core.workflows.records import StepRecord, WorkflowRecord, WorkflowStatus
+from holdfast.core.status import WorkflowStatus
+from holdfast.core.workflows.records import StepRecord
 from holdfast.core.workflows.step import Step, Steps
 from holdfast.store.op import Steps as OpSteps
-from holdfast.store.op import reads, writes
+from holdfast.store.op import reads
 from holdfast.store.verbs import inspect, step_results, workflows
 
-__all__ = ["WorkflowHandle", "WorkflowInfo"]
+__all__ = ["WorkflowHandle"]
 
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
 _FIRST_LOOK: Final = 0.01
 _SELDOM: Final = 0.5
-_PAGE: Final = 1000
+_LOOK: Final = 0.25
 DecoderOf = Callable[[str], Decode | None]
 """How the results of a task of this name are read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkflowInfo:
-    """Everything that is stored about a workflow, as it was when it was read."""
-
-    id: UUID
-    name: str
-    version: int
-    status: WorkflowStatus
-    on_failure: str
-    stopping: str | None
-    """Why it winds down: "fail_fast", "deadline", "cancel"."""
-    stopped_by: str | None
-    paused_at: datetime | None
-    paused_by: str | None
-    deadline: timedelta | None
-    deadline_at: datetime | None
-    run_at: datetime | None
-    tags: tuple[str, ...]
-    arguments: Any
-    steps: int
-    """How many it was started with."""
-    created_at: datetime
-    finished_at: datetime | None
-    parent_id: UUID | None
-    """The workflow that it is a part of."""
-
-    @classmethod
-    def of(cls, record: WorkflowRecord) -> WorkflowInfo:
-        """What is told of a record."""
-        return cls(
-            id=UUID(bytes=record.id),
-            name=record.name,
-            version=record.version,
-            status=record.status,
-            on_failure=record.on_failure,
-            stopping=record.stopping,
-            stopped_by=record.stopped_by,
-            paused_at=_moment(record.paused_at),
-            paused_by=record.paused_by,
-            deadline=_span(record.deadline_us),
-            deadline_at=_moment(record.deadline_at),
-            run_at=_moment(record.run_at),
-            tags=() if record.tags is None else tuple(from_json(record.tags)),
-            arguments=None if record.arguments is None else to_show(record.arguments),
-            steps=record.steps,
-            created_at=from_us(record.created_at),
-            finished_at=_moment(record.finished_at),
-            parent_id=None if record.parent_id is None else UUID(bytes=record.parent_id),
-        )
 
 
 class WorkflowHandle(Generic[R_co]):
@@ -230,19 +179,80 @@ class WorkflowHandle(Generic[R_co]):
 
         Steps that wait for an end (`.ended`, `wf.ended`) still run, unless `cleanup` is False.
         """
-        return self._access.run(partial(_cancel, self._id, cleanup)).status
+        return perform(self._access, workflow_verbs.cancel(self._id, cleanup=cleanup))
 
     async def acancel(self, *, cleanup: bool = True) -> WorkflowStatus:
         """Cancel what has not ended, running steps included; the status it has then."""
-        return (await self._access.arun(partial(_cancel, self._id, cleanup))).status
+        return await aperform(self._access, workflow_verbs.cancel(self._id, cleanup=cleanup))
+
+    def pause(self) -> WorkflowStatus:
+        """Hold what has not begun, until `resume`; what runs goes on. The status it has then."""
+        return perform(self._access, workflow_verbs.pause(self._id))
+
+    async def apause(self) -> WorkflowStatus:
+        """Hold what has not begun, until `resume`; what runs goes on. The status it has then."""
+        return await aperform(self._access, workflow_verbs.pause(self._id))
+
+    def resume(self) -> WorkflowStatus:
+        """Undo a pause; a failure that had caused it is accepted. The status it has then."""
+        return perform(self._access, workflow_verbs.resume(self._id))
+
+    async def aresume(self) -> WorkflowStatus:
+        """Undo a pause; a failure that had caused it is accepted. The status it has then."""
+        return await aperform(self._access, workflow_verbs.resume(self._id))
+
+    def resubmit(self, *, fresh: bool = False) -> WorkflowStatus:
+        """Run every step again that ended badly, and what was skipped below it.
+
+        Steps that have completed stay as they are, handlers among them. `fresh` drops checkpoints.
+        """
+        return perform(self._access, workflow_verbs.resubmit(self._id, fresh=fresh))
+
+    async def aresubmit(self, *, fresh: bool = False) -> WorkflowStatus:
+        """Run every step again that ended badly, and what was skipped below it."""
+        return await aperform(self._access, workflow_verbs.resubmit(self._id, fresh=fresh))
+
+    def why(self) -> WorkflowWhy:
+        """What the whole waits for, or how it ended, in sentences."""
+        return self._access.run(partial(explain, self._id))
+
+    async def awhy(self) -> WorkflowWhy:
+        """What the whole waits for, or how it ended, in sentences."""
+        return await self._access.arun(partial(explain, self._id))
+
+    def follow(self, timeout: float | None = None) -> Iterator[WorkflowInfo]:
+        """The whole now and after every change that can be seen, until it has ended."""
+        deadline, last = Deadline(timeout), None
+        while True:
+            info = self.info()
+            if info != last:
+                last = info
+                yield info
+            if info.status.is_terminal:
+                return
+            self._check(deadline)
+            time.sleep(max(0.0, deadline.within(_LOOK)))
+
+    async def afollow(self, timeout: float | None = None) -> AsyncIterator[WorkflowInfo]:
+        """The whole now and after every change that can be seen, until it has ended."""
+        deadline, last = Deadline(timeout), None
+        while True:
+            info = await self.ainfo()
+            if info != last:
+                last = info
+                yield info
+            if info.status.is_terminal:
+                return
+            self._check(deadline)
+            await asyncio.sleep(max(0.0, deadline.within(_LOOK)))
 
     def to_mermaid(self) -> str:
         """The graph with the state of each step, as the text of a Mermaid flowchart."""
-        return self._access.run(partial(_chart, self._id))
+        return self._access.run(partial(chart_of, self._id))
 
     async def ato_mermaid(self) -> str:
         """The graph with the state of each step, as the text of a Mermaid flowchart."""
-        return await self._access.arun(partial(_chart, self._id))
+        return await self._access.arun(partial(chart_of, self._id))
 
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.aget().__await__()
@@ -301,29 +311,6 @@ def _found(found: list[StepRecord], step: Any) -> StepRecord:
 
 
 @reads
-def one(workflow_id: bytes) -> OpSteps[WorkflowRecord]:
-    """A workflow; `TaskNotFound` if there is none."""
-    found = yield from workflows.read([workflow_id])
-    if workflow_id not in found:
-        raise TaskNotFound(workflow_id)
-    return found[workflow_id]
-
-
-@reads
-def all_steps(workflow_id: bytes) -> OpSteps[list[StepRecord]]:
-    """All steps of a workflow, in the order in which they were built."""
-    yield from one(workflow_id)
-    found: list[StepRecord] = []
-    after = bytes(16)
-    while True:
-        page = yield from workflows.steps(workflow_id, after=after, limit=_PAGE)
-        found += page
-        if len(page) < _PAGE:
-            return sorted(found, key=lambda step: (step.scope_id != workflow_id, step.number))
-        after = page[-1].id
-
-
-@reads
 def _ending(workflow_id: bytes) -> OpSteps[str | TaskNotCompleted]:
     """The value of a whole that has ended, or what is raised instead."""
     whole = yield from one(workflow_id)
@@ -339,44 +326,3 @@ def _ending(workflow_id: bytes) -> OpSteps[str | TaskNotCompleted]:
     if bad.id in endings:
         error.step = endings[bad.id].step_name
     return error
-
-
-@writes
-def _cancel(workflow_id: bytes, cleanup: bool) -> OpSteps[WorkflowRecord]:
-    yield from one(workflow_id)
-    if (yield from workflows.cancel(workflow_id, cleanup=cleanup)):
-        yield from workflows.stop_some(workflow_id)
-    return (yield from one(workflow_id))
-
-
-@reads
-def _chart(workflow_id: bytes) -> OpSteps[str]:
-    steps = yield from all_steps(workflow_id)
-    keys = {step.id: f"s{place}" for place, step in enumerate(steps)}
-    edges = [
-        ChartEdge(keys[step.scope_id], keys[step.id], "always")
-        for step in steps
-        if step.scope_id in keys
-    ]
-    for step in steps:
-        above = yield from inspect.dependencies(step.id)
-        edges += [
-            ChartEdge(keys[one.parent_id], keys[step.id], cast("On", one.on))
-            for one in above
-            if one.parent_id in keys
-        ]
-    drawn = [
-        ChartStep(
-            keys[step.id], step.name, step.task_name, step.status.value, step.error_code, step.tail
-        )
-        for step in steps
-    ]
-    return chart(drawn, edges)
-
-
-def _moment(us: int | None) -> datetime | None:
-    return None if us is None else from_us(us)
-
-
-def _span(us: int | None) -> timedelta | None:
-    return None if us is None else timedelta(microseconds=us)

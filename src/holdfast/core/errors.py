@@ -34,7 +34,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
 from holdfast.core.result import TaskError
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.core.text import one_line
 
 __all__ = [
@@ -207,13 +207,22 @@ class UniqueConflict(HoldfastError):
 
 
 class IllegalTransition(HoldfastError):
-    """The verb cannot be applied to a task in this status."""
+    """The verb cannot be applied to a task, or a workflow, in this status."""
 
-    def __init__(self, task_id: UUID | bytes, verb: str, status: TaskStatus) -> None:
+    def __init__(
+        self,
+        task_id: UUID | bytes,
+        verb: str,
+        status: TaskStatus | WorkflowStatus,
+        *,
+        noun: str = "task",
+        why: str | None = None,
+    ) -> None:
         self.task_id = _uuid(task_id)
         self.verb = str(verb)
         self.status = status
-        super().__init__(f"cannot {self.verb} task {self.task_id}: it is {status.value}")
+        because = f"it is {status.value}" if why is None else why
+        super().__init__(f"cannot {self.verb} {noun} {self.task_id}: {because}")
 
 
 class Blame(NamedTuple):

@@ -1,4 +1,4 @@
-"""Where a task stands, and how one attempt of it ended.
+"""Where a task or a workflow stands, and how one attempt ended.
 
 Owns the names. Which status may follow which is the business of `lifecycle`; nothing
 here may guard a write.
@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["TASK_TERMINAL_STATES", "AttemptOutcome", "TaskStatus", "celery_state"]
+__all__ = [
+    "TASK_TERMINAL_STATES",
+    "AttemptOutcome",
+    "TaskStatus",
+    "WorkflowStatus",
+    "celery_state",
+]
 
 
 class TaskStatus(StrEnum):
@@ -150,6 +156,20 @@ class AttemptOutcome(StrEnum):
     STALLED = "STALLED"
     SNOOZED = "SNOOZED"
     INTERRUPTED = "INTERRUPTED"
+
+
+class WorkflowStatus(StrEnum):
+    """Where a whole workflow stands."""
+
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self not in (WorkflowStatus.RUNNING, WorkflowStatus.PAUSED)
 
 
 _CELERY: dict[TaskStatus, str] = {

@@ -38,6 +38,7 @@ MIGRATIONS = (
     Migration(6, 6, "counters and depths over time, and the record of what operators do"),
     Migration(7, 7, "schedules, and what became of their ticks"),
     Migration(8, 8, "routes"),
+    Migration(10, 10, "long pauses and resubmits of workflows, a part at a time"),
 )
 CODE = MIGRATIONS[-1].version
 

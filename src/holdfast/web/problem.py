@@ -28,6 +28,7 @@ from holdfast.core.errors import (
     WaitTimeout,
 )
 from holdfast.core.redaction import redact
+from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.web.allowed import operator_verbs
 
 __all__ = ["Problem", "Refusal", "problem_of"]
@@ -87,12 +88,15 @@ def _of_ours(error: HoldfastError) -> Problem:
             return Problem(404, "task_not_found", said)
         case UnknownTask():
             return Problem(404, "unknown_task", said)
-        case IllegalTransition():
+        case IllegalTransition(status=WorkflowStatus() as whole):
+            facts = {"workflow_id": str(error.task_id), "verb": error.verb, "status": whole.value}
+            return Problem(409, "illegal_transition", said, facts)
+        case IllegalTransition(status=TaskStatus() as stands):
             more: dict[str, Any] = {
                 "task_id": str(error.task_id),
                 "verb": error.verb,
-                "task_status": error.status.value,
-                "allowed": list(operator_verbs(error.status)),
+                "task_status": stands.value,
+                "allowed": list(operator_verbs(stands)),
             }
             kind = "upstream_ended" if isinstance(error, UpstreamEnded) else "illegal_transition"
             return Problem(409, kind, said, more)

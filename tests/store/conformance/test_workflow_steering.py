@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.outcome import CancelAcknowledged, Crashed, HandedOver
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.core.workflows.plan import AddedPlan, SubWorkflow
-from holdfast.core.workflows.records import WorkflowStatus
-from holdfast.store.verbs import cancel, dependents, operate, retention, timing, workflows
+from holdfast.store.verbs import (
+    cancel,
+    dependents,
+    operate,
+    retention,
+    steering,
+    timing,
+    workflows,
+)
 from tests.support.stores import SECOND, Lab, on_each_engine
 from tests.support.workflows import (
     begin,
@@ -16,9 +23,13 @@ from tests.support.workflows import (
     complete,
     fail,
     hand_over,
+    pause,
     plan_of,
+    resubmit,
+    resume,
     status,
     step,
+    stop,
     whole,
 )
 
@@ -88,11 +99,11 @@ def test_a_sub_workflow_has_a_row_of_its_own(lab: Lab) -> None:
     inner, other = hand_over(lab, adder, step(), step(), workflow=part)
     record = lab.run(workflows.read([adder]))[adder]
     assert (record.name, record.parent_id, record.step_id) == ("part", plan.id, adder)
-    assert len(lab.run(workflows.steps(adder))) == 2
+    assert len(lab.run(workflows.steps(adder))[0]) == 2
     fail(lab, inner)
     assert lab.run(workflows.read([adder]))[adder].stopping == "fail_fast"
     assert whole(lab, plan).stopping is None
-    lab.run(workflows.stop_some(adder))
+    stop(lab, adder)
     assert lab.status(other) is S.CANCELLED
     assert lab.run(workflows.read([adder]))[adder].status is W.FAILED
     assert [lab.status(id) for id in (adder, below)] == [S.FAILED, S.CANCELLED]
@@ -109,9 +120,9 @@ def test_cancel_goes_down_into_what_was_added(lab: Lab) -> None:
     lab.start(case)
     added = step()
     lab.end(case, HandedOver(AddedPlan(steps=(added,)).encode()))
-    lab.run(workflows.cancel(plan.id))
+    lab.run(steering.cancel(plan.id))
     for id in (plan.id, sub):
-        lab.run(workflows.stop_some(id))
+        stop(lab, id)
     assert [lab.status(id) for id in (added.task.id, adder, sub)] == [S.CANCELLED] * 3
     assert lab.status(inner) is S.CANCELLED
     assert status(lab, plan) is W.CANCELLED
@@ -131,10 +142,10 @@ def test_who_was_told_to_stop_adds_nothing(lab: Lab) -> None:
     plan = plan_of(step())
     (adder,) = begin(lab, plan)
     case = lab.run_again(adder)
-    lab.run(workflows.cancel(plan.id))
+    lab.run(steering.cancel(plan.id))
     landing = lab.end(case, HandedOver(AddedPlan(steps=(step(),)).encode()))
     assert landing.status is S.CANCELLED
-    assert len(lab.run(workflows.steps(plan.id))) == 1
+    assert len(lab.run(workflows.steps(plan.id))[0]) == 1
     assert status(lab, plan) is W.CANCELLED
 
 
@@ -161,15 +172,15 @@ def test_a_pause_holds_what_has_not_begun_until_it_is_resumed(lab: Lab) -> None:
     plan = plan_of(step(), step(), step(0))
     a, b, c = begin(lab, plan)
     case = lab.run_again(a)
-    assert lab.run(workflows.pause(plan.id, by="ada"))
-    assert not lab.run(workflows.pause(plan.id))
+    assert pause(lab, plan.id, by="ada")
+    assert not pause(lab, plan.id)
     record = whole(lab, plan)
     assert (record.status, record.paused_by, record.paused_at) == (W.PAUSED, "ada", lab.clock.now)
     lab.complete(case)
     assert [lab.status(id) for id in (b, c)] == [S.WAITING, S.WAITING]
-    assert lab.run(workflows.resume(plan.id))
+    assert resume(lab, plan.id)
     assert [lab.status(id) for id in (b, c)] == [S.PENDING, S.PENDING]
-    assert not lab.run(workflows.resume(plan.id))
+    assert not resume(lab, plan.id)
     for id in (b, c):
         complete(lab, id)
     assert status(lab, plan) is W.COMPLETED
@@ -179,10 +190,10 @@ def test_a_pause_holds_what_has_not_begun_until_it_is_resumed(lab: Lab) -> None:
 def test_a_weekends_pause_expires_nothing(lab: Lab) -> None:
     plan = plan_of(step(task={"good_for_us": SECOND}))
     (only,) = begin(lab, plan)
-    lab.run(workflows.pause(plan.id))
+    pause(lab, plan.id)
     lab.clock.advance(60)
     lab.run(timing.expire())
-    lab.run(workflows.resume(plan.id))
+    resume(lab, plan.id)
     assert (lab.status(only), lab.task(only).good_until) == (S.PENDING, lab.clock.now + SECOND)
 
 
@@ -191,13 +202,13 @@ def test_a_step_that_comes_back_while_paused_is_held_again(lab: Lab) -> None:
     plan = plan_of(step())
     (only,) = begin(lab, plan)
     case = lab.run_again(only)
-    lab.run(workflows.pause(plan.id))
-    assert lab.run(workflows.unheld()) == []
+    pause(lab, plan.id)
+    assert lab.run(steering.unheld()) == []
     lab.end(case, Crashed())
-    assert lab.run(workflows.unheld()) == [plan.id]
+    assert lab.run(steering.unheld()) == [plan.id]
     lab.run(dependents.hold(plan.id))
     assert lab.status(only) is S.WAITING
-    lab.run(workflows.resume(plan.id))
+    resume(lab, plan.id)
     complete(lab, only)
     assert status(lab, plan) is W.COMPLETED
 
@@ -209,7 +220,7 @@ def test_a_failure_that_pauses_skips_nothing_until_it_is_accepted(lab: Lab) -> N
     fail(lab, first)
     record = whole(lab, plan)
     assert (record.status, record.paused_by, lab.status(below)) == (W.PAUSED, None, S.WAITING)
-    lab.run(workflows.resume(plan.id))
+    resume(lab, plan.id)
     assert (lab.status(below), status(lab, plan)) == (S.CANCELLED, W.FAILED)
     assert whole(lab, plan).error_id == first
 
@@ -219,8 +230,8 @@ def test_a_failure_that_pauses_is_taken_back_by_resubmit(lab: Lab) -> None:
     plan = plan_of(step(), step(0), on_failure="pause")
     first, below = begin(lab, plan)
     fail(lab, first)
-    lab.run(workflows.resubmit(plan.id))
-    lab.run(workflows.resume(plan.id))
+    resubmit(lab, plan.id)
+    resume(lab, plan.id)
     complete(lab, first)
     complete(lab, below)
     assert (status(lab, plan), lab.task(below).attempt) == (W.COMPLETED, 1)
@@ -234,9 +245,8 @@ def test_cancel_of_a_paused_workflow_releases_its_cleanups(lab: Lab) -> None:
     first, below, clean = begin(lab, plan)
     fail(lab, first)
     lab.run(dependents.hold(plan.id))
-    lab.run(workflows.cancel(plan.id))
-    while lab.run(workflows.stop_some(plan.id)):
-        pass
+    lab.run(steering.cancel(plan.id))
+    stop(lab, plan.id)
     assert lab.status(below) is S.CANCELLED
     complete(lab, clean)
     assert status(lab, plan) is W.CANCELLED
@@ -247,9 +257,9 @@ def test_a_pause_goes_down_into_parts(lab: Lab) -> None:
     plan = plan_of(step(), step(0))
     adder, below = begin(lab, plan)
     (inner,) = hand_over(lab, adder, step(), workflow=SubWorkflow(name="part"))
-    lab.run(workflows.pause(plan.id))
+    pause(lab, plan.id)
     assert [lab.status(id) for id in (adder, inner, below)] == [S.WAITING] * 3
-    lab.run(workflows.resume(plan.id))
+    resume(lab, plan.id)
     assert [lab.status(id) for id in (adder, inner, below)] == [S.WAITING, S.PENDING, S.WAITING]
     complete(lab, inner)
     complete(lab, below)
@@ -263,7 +273,7 @@ def test_a_long_chain_is_skipped_a_part_at_a_time(lab: Lab) -> None:
     fail(lab, ids[0])
     assert (lab.status(ids[1]), lab.status(ids[-1])) == (S.CANCELLED, S.WAITING)
     assert status(lab, plan) is W.RUNNING
-    while lab.run(workflows.resolve_later()):
+    while lab.run(steering.resolve_later()):
         pass
     assert {lab.status(id) for id in ids[1:]} == {S.CANCELLED}
     assert status(lab, plan) is W.FAILED
@@ -275,12 +285,12 @@ def test_resubmit_of_the_whole_runs_what_ended_badly_and_what_was_skipped(lab: L
     a, b, c = begin(lab, plan)
     complete(lab, a)
     fail(lab, b)
-    assert lab.run(workflows.resubmit(plan.id)) == [b]
+    assert resubmit(lab, plan.id) == [plan.id]
     assert [lab.status(id) for id in (a, b, c)] == [S.COMPLETED, S.PENDING, S.WAITING]
     complete(lab, b)
     complete(lab, c)
     assert status(lab, plan) is W.COMPLETED
-    assert lab.run(workflows.resubmit(plan.id)) == []
+    assert resubmit(lab, plan.id) == []
 
 
 @on_each_engine
@@ -298,12 +308,12 @@ def test_nothing_is_resubmitted_while_the_whole_winds_down(lab: Lab) -> None:
     plan = plan_of(step(), step())
     first, _ = begin(lab, plan)
     case = lab.run_again(first)
-    lab.run(workflows.cancel(plan.id))
-    lab.run(workflows.stop_some(plan.id))
-    assert lab.run(workflows.resubmit(plan.id)) == []
+    lab.run(steering.cancel(plan.id))
+    stop(lab, plan.id)
+    assert resubmit(lab, plan.id) == []
     lab.end(case, CancelAcknowledged())
     assert status(lab, plan) is W.CANCELLED
-    assert len(lab.run(workflows.resubmit(plan.id))) == 2
+    assert resubmit(lab, plan.id) == [plan.id]
     assert (status(lab, plan), whole(lab, plan).stopping) == (W.RUNNING, None)
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from holdfast.core.outcome import CancelAcknowledged, Crashed, StalledBySilence
 from holdfast.core.records import SubmitAnswer
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.core.workflows.plan import StepEdge
-from holdfast.core.workflows.records import WorkflowFilter, WorkflowStatus
-from holdfast.store.verbs import cancel, operate, timing, workflows
+from holdfast.core.workflows.records import WorkflowFilter
+from holdfast.store.verbs import cancel, operate, steering, timing, workflows
 from tests.support.stores import SECOND, Lab, on_each_engine
 from tests.support.verbs import ENDED
 from tests.support.workflows import (
@@ -180,15 +180,15 @@ def test_fail_fast_cancels_all_but_handlers(lab: Lab) -> None:
     case = lab.run_again(running)
     fail(lab, a)
     assert whole(lab, plan).stopping == "fail_fast"
-    (tended,) = lab.run(workflows.tended())
-    assert tended == (plan.id, False)
-    assert lab.run(workflows.stop_some(plan.id)) == 2
+    tended = lab.run(steering.tended())
+    assert (tended.late, tended.stopping) == ([], [plan.id])
+    assert lab.run(steering.stop_some(plan.id)) == 2
     assert [lab.status(id) for id in (b, c, handler)] == [S.CANCELLED, S.CANCELLED, S.PENDING]
     assert lab.status(running) is S.RUNNING
     lab.complete(case)
     complete(lab, handler)
     assert status(lab, plan) is W.FAILED
-    assert lab.run(workflows.tended()) == []
+    assert lab.run(steering.tended()) == ([], [], [], [])
 
 
 @on_each_engine
@@ -196,12 +196,12 @@ def test_cancel_ends_what_has_not_begun_and_asks_what_runs(lab: Lab) -> None:
     plan = plan_of(step(), step(), step(0, 1), step(tail="ended", handler=True, cleanup=True))
     a, b, joined, clean = begin(lab, plan)
     case = lab.run_again(a)
-    assert lab.run(workflows.cancel(plan.id, by="ada"))
-    assert not lab.run(workflows.cancel(plan.id))
-    lab.run(workflows.stop_some(plan.id))
+    assert lab.run(steering.cancel(plan.id, by="ada"))
+    assert not lab.run(steering.cancel(plan.id))
+    lab.run(steering.stop_some(plan.id))
     assert [lab.status(id) for id in (b, joined)] == [S.CANCELLED, S.CANCELLED]
     assert lab.task(a).cancel_requested_at is not None
-    assert lab.run(workflows.stop_some(plan.id)) == 0
+    assert lab.run(steering.stop_some(plan.id)) == 0
     lab.end(case, CancelAcknowledged())
     complete(lab, clean)
     record = whole(lab, plan)
@@ -212,8 +212,8 @@ def test_cancel_ends_what_has_not_begun_and_asks_what_runs(lab: Lab) -> None:
 def test_cancel_without_cleanup_ends_cleanups_too(lab: Lab) -> None:
     plan = plan_of(step(), step(tail="ended", handler=True, cleanup=True))
     begin(lab, plan)
-    lab.run(workflows.cancel(plan.id, cleanup=False))
-    lab.run(workflows.stop_some(plan.id))
+    lab.run(steering.cancel(plan.id, cleanup=False))
+    lab.run(steering.stop_some(plan.id))
     assert status(lab, plan) is W.CANCELLED
 
 
@@ -222,8 +222,8 @@ def test_work_that_was_done_is_not_denied_by_a_cancel(lab: Lab) -> None:
     plan = plan_of(step())
     (only,) = begin(lab, plan)
     case = lab.run_again(only)
-    lab.run(workflows.cancel(plan.id))
-    lab.run(workflows.stop_some(plan.id))
+    lab.run(steering.cancel(plan.id))
+    lab.run(steering.stop_some(plan.id))
     lab.complete(case)
     assert status(lab, plan) is W.COMPLETED
 
@@ -233,11 +233,11 @@ def test_a_deadline_ends_the_whole_and_says_so(lab: Lab) -> None:
     plan = plan_of(step(), step(), deadline_us=10 * SECOND)
     a, b = begin(lab, plan)
     case = lab.run_again(a)
-    assert lab.run(workflows.tended()) == []
+    assert lab.run(steering.tended()) == ([], [], [], [])
     lab.clock.advance(11)
-    assert lab.run(workflows.tended()) == [(plan.id, True)]
-    assert lab.run(workflows.end_late(plan.id))
-    lab.run(workflows.stop_some(plan.id))
+    assert lab.run(steering.tended()).late == [plan.id]
+    assert lab.run(steering.end_late(plan.id))
+    lab.run(steering.stop_some(plan.id))
     assert code(lab, b) == "WORKFLOW_DEADLINE"
     lab.end(case, CancelAcknowledged())
     assert code(lab, a) == "WORKFLOW_DEADLINE"
@@ -290,10 +290,10 @@ def test_what_is_found_and_listed(lab: Lab) -> None:
     begin(lab, one)
     begin(lab, two)
     found = lab.run(workflows.find(WorkflowFilter(name="nightly", tag="t")))
-    assert [(w.id, w.returns, w.tags) for w in found] == [(one.id, "r", '["t"]')]
+    assert [(w.id, w.returns, w.tags) for w in found.workflows] == [(one.id, "r", '["t"]')]
     running = WorkflowFilter(status=frozenset({W.RUNNING}))
-    assert {w.id for w in lab.run(workflows.find(running))} == {one.id, two.id}
-    (shown,) = lab.run(workflows.steps(one.id))
+    assert {w.id for w in lab.run(workflows.find(running)).workflows} == {one.id, two.id}
+    ((shown,), _) = lab.run(workflows.steps(one.id))
     assert (shown.name, shown.hidden, shown.number, shown.scope_id) == ("a", "map", 0, one.id)
     claimed = next(task for task in lab.claim().tasks if task.id == shown.id)
     assert (claimed.scope_id, claimed.inputs) == (one.id, '[["x"]]')

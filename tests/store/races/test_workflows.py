@@ -7,7 +7,8 @@ from time import monotonic
 
 import pytest
 
-from holdfast.core.workflows.records import WorkflowFilter, WorkflowStatus
+from holdfast.core.status import WorkflowStatus
+from holdfast.core.workflows.records import WorkflowFilter
 from holdfast.store.op import Op
 from holdfast.store.verbs import finish, workflows
 from tests.support.stores import Lab, on_each_engine
@@ -35,7 +36,7 @@ def work(lab: Lab, number: int) -> int:
     while monotonic() < until:
         tasks = lab.claim(7, worker=f"worker-{number}", lease_us=LEASE_US).tasks
         if not tasks:
-            if not lab.run(workflows.find(running, limit=1)):
+            if not lab.run(workflows.find(running, limit=1)).workflows:
                 return done
             continue
         lab.start(*tasks)
@@ -63,4 +64,4 @@ def test_diamonds_are_joined_once(lab: Lab, number: int, width: int) -> None:
     assert done == number * (width + 2)
     assert {lab.task(join).attempt for join in joins} == {1}
     ended = lab.run(workflows.find(WorkflowFilter(), limit=number + 1))
-    assert {whole.status for whole in ended} == {WorkflowStatus.COMPLETED}
+    assert {whole.status for whole in ended.workflows} == {WorkflowStatus.COMPLETED}

@@ -7,32 +7,16 @@ Owns the shapes. Times are integer microseconds since 1970 UTC and ids are 16 by
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
 
 __all__ = [
     "StepRecord",
     "StepValue",
     "WorkflowFilter",
     "WorkflowRecord",
-    "WorkflowStatus",
 ]
-
-
-class WorkflowStatus(StrEnum):
-    """Where a whole workflow stands."""
-
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    COMPLETED = "COMPLETED"
-    FAILED = "FAILED"
-    CANCELLED = "CANCELLED"
-
-    @property
-    def is_terminal(self) -> bool:
-        return self not in (WorkflowStatus.RUNNING, WorkflowStatus.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +104,5 @@ class WorkflowFilter:
     tag: str | None = None
     created_from: int | None = None
     created_until: int | None = None
+    parts: bool = True
+    """Also those that are parts of others."""

@@ -10,7 +10,7 @@ SET status = CASE
 FROM (
     SELECT coalesce(sum(bad), 0) AS bad FROM holdfast_step_counts WHERE scope_id = :id::uuid
 ) AS ended
-WHERE whole.workflow_id = :id::uuid AND whole.finished_at IS NULL
+WHERE whole.workflow_id = :id::uuid AND whole.finished_at IS NULL AND resubmitting IS NULL
 RETURNING
     workflow_id, status, step_id,
     (SELECT count(pg_notify(:hint_channel, p)) FROM unnest(:hint_payloads::text[]) AS p);

@@ -9,7 +9,7 @@ SET status = CASE
         ELSE 'FAILED'
     END,
     finished_at = :now, paused_at = NULL, paused_by = NULL, unique_slot = NULL, updated_at = :now
-WHERE workflow_id = :id AND finished_at IS NULL
+WHERE workflow_id = :id AND finished_at IS NULL AND resubmitting IS NULL
 RETURNING
     CAST(workflow_id AS BLOB) AS workflow_id, CAST(status AS BLOB) AS status,
     CAST(step_id AS BLOB) AS step_id;

@@ -7,11 +7,19 @@ SELECT
     whole.step_id, whole.root_id, whole.trace_context, scope.returns, scope.error_id
 FROM holdfast_workflows AS whole
 LEFT JOIN holdfast_scopes AS scope ON scope.scope_id = whole.workflow_id
-WHERE (:before::uuid IS NULL OR whole.workflow_id < :before::uuid)
+WHERE (
+        :before::uuid IS NULL
+        OR (whole.created_at, whole.workflow_id) < (
+            SELECT last.created_at, last.workflow_id
+            FROM holdfast_workflows AS last
+            WHERE last.workflow_id = :before::uuid
+        )
+    )
     AND (cardinality(:statuses::text[]) = 0 OR whole.status = ANY (:statuses::text[]))
     AND (:name::text IS NULL OR whole.workflow_name = :name::text)
     AND (:tag::text IS NULL OR whole.tags::jsonb ? :tag::text)
     AND (:created_from::timestamptz IS NULL OR whole.created_at >= :created_from::timestamptz)
     AND (:created_until::timestamptz IS NULL OR whole.created_at < :created_until::timestamptz)
-ORDER BY whole.workflow_id DESC
+    AND (:with_parts::bool OR whole.parent_id IS NULL)
+ORDER BY whole.created_at DESC, whole.workflow_id DESC
 LIMIT :limit::int;

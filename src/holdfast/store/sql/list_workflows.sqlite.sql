@@ -7,12 +7,20 @@ SELECT
     whole.step_id, whole.root_id, whole.trace_context, scope.returns, scope.error_id
 FROM holdfast_workflows AS whole
 LEFT JOIN holdfast_scopes AS scope ON scope.scope_id = whole.workflow_id
-WHERE (:before IS NULL OR whole.workflow_id < :before)
+WHERE (
+        :before IS NULL
+        OR (whole.created_at, whole.workflow_id) < (
+            SELECT last.created_at, last.workflow_id
+            FROM holdfast_workflows AS last
+            WHERE last.workflow_id = :before
+        )
+    )
     AND (json_array_length(:statuses) = 0
         OR whole.status IN (SELECT value FROM json_each(:statuses)))
     AND (:name IS NULL OR whole.workflow_name = :name)
     AND (:tag IS NULL OR EXISTS (SELECT 1 FROM json_each(whole.tags) AS tag WHERE tag.value = :tag))
     AND (:created_from IS NULL OR whole.created_at >= :created_from)
     AND (:created_until IS NULL OR whole.created_at < :created_until)
-ORDER BY whole.workflow_id DESC
+    AND (:with_parts OR whole.parent_id IS NULL)
+ORDER BY whole.created_at DESC, whole.workflow_id DESC
 LIMIT :limit;

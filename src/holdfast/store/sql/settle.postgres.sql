@@ -44,4 +44,9 @@ SET (
     ),
     updated_at = :now
 WHERE id = :id::uuid AND status = 'WAITING' AND handed_over
+    AND NOT EXISTS (
+        SELECT FROM holdfast_scopes AS scope
+        JOIN holdfast_workflows AS again ON again.workflow_id = scope.workflow_id
+        WHERE scope.scope_id = :id::uuid AND again.resubmitting IS NOT NULL
+    )
 RETURNING id, status;

@@ -36,4 +36,9 @@ FROM (
     WHERE held.id = :id
 ) AS final
 WHERE task.seq = final.seq AND task.status = 'WAITING' AND task.handed_over
+    AND NOT EXISTS (
+        SELECT 1 FROM holdfast_scopes AS scope
+        JOIN holdfast_workflows AS again ON again.workflow_id = scope.workflow_id
+        WHERE scope.scope_id = :id AND again.resubmitting IS NOT NULL
+    )
 RETURNING CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status;

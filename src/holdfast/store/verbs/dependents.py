@@ -194,6 +194,12 @@ def resolve(
                 ended = []
         # Counts come after tasks, in every transaction; they may open what others wait for.
         ended = yield from step_counts.ended(done)
+        # What a part of it came to is a failure of the whole, which may pause at that.
+        parts = [step for step in ended if step.is_part]
+        if parts:
+            told, more = yield from step_counts.set_aside(parts)
+            ended = [step for step in ended if not step.is_part or step in told]
+            paused = Uuids(sorted({*paused, *more}))
     if paused:
         yield Statement("pause_workflow", {"ids": paused, "paused_by": None})
     if queues:
@@ -224,6 +230,17 @@ def _resolve_once(ended: Sequence[EndedStep], queues: set[str]) -> Steps[list[En
     children = yield from count(deltas)
     yield from unblock((child for child, state in children.items() if state.may_run), queues)
     return (yield from _skip(children))
+
+
+def is_satisfied(on: str, status: TaskStatus) -> bool:
+    """Whether an ending is the one that an edge waits for."""
+    match on:
+        case "success":
+            return status is TaskStatus.COMPLETED
+        case "failure":
+            return status in _FAILURES
+        case _:
+            return on == "always"
 
 
 class Waiting(NamedTuple):
@@ -343,13 +360,18 @@ def settle(ids: Sequence[bytes]) -> Steps[None]:
     yield from resolve(skipped)
 
 
-@writes
-def hold(workflow_id: bytes) -> Steps[int]:
-    """Pause the steps of a workflow that have not begun; how many were not paused before.
+HOLD_BATCH = 500
+"""Steps that one transaction holds, or releases."""
 
-    The pause is one more dependency of each, with the workflow as the parent.
+
+@writes
+def hold(workflow_id: bytes, *, batch: int = HOLD_BATCH) -> Steps[int]:
+    """Pause some steps of a workflow that have not begun; how many. Fewer than `batch`: all.
+
+    The pause is one more dependency of each, with the workflow as the parent. A workflow that
+    was resumed meanwhile holds nothing.
     """
-    steps = yield Statement("unbegun_steps", {"workflow_id": workflow_id})
+    steps = yield _unbegun(workflow_id, held=False, batch=batch)
     ids = Uuids(rows.uuids(steps))
     if not ids:
         return 0
@@ -357,10 +379,11 @@ def hold(workflow_id: bytes) -> Steps[int]:
     return len(held)
 
 
-def let_go(workflow_id: bytes) -> Steps[None]:
-    """Undo `hold` for the steps of a workflow; what waits for those set aside is told."""
-    yield Statement("unbegun_steps", {"workflow_id": workflow_id})
-    released = yield Statement("release_held", {"id": workflow_id})
+def let_go(workflow_id: bytes, *, batch: int = HOLD_BATCH) -> Steps[int]:
+    """Undo `hold` for some steps, and tell what waits for those set aside; how many these were."""
+    # Locked before their edges, in the order in which `hold` takes them.
+    steps = yield _unbegun(workflow_id, held=True, batch=batch)
+    released = yield Statement("release_held", {"id": workflow_id, "ids": Uuids(rows.uuids(steps))})
     children = yield from count(dict.fromkeys(rows.uuids(released), (-1, -1)))
     queues: set[str] = set()
     yield from unblock((child for child, state in children.items() if state.may_run), queues)
@@ -368,7 +391,11 @@ def let_go(workflow_id: bytes) -> Steps[None]:
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
     yield from resolve(skipped)
-    yield from resolve_parked(workflow_id)
+    return len(released) + (yield from resolve_parked(workflow_id, batch=batch))
+
+
+def _unbegun(workflow_id: bytes, *, held: bool, batch: int) -> Statement:
+    return Statement("unbegun_steps", {"workflow_id": workflow_id, "held": held, "batch": batch})
 
 
 def resolve_parked(workflow_id: bytes | None = None, *, batch: int = 1000) -> Steps[int]:
@@ -383,11 +410,9 @@ def resolve_parked(workflow_id: bytes | None = None, *, batch: int = 1000) -> St
 
 
 @writes
-def resume(workflow_id: bytes) -> Steps[None]:
-    """Undo `hold`: resolve the pause as if a parent had completed."""
-    # Locked before their edges, in the order in which `hold` takes them.
-    yield Statement("unbegun_steps", {"workflow_id": workflow_id})
-    yield from resolve([EndedStep(workflow_id, TaskStatus.COMPLETED)])
+def resume(workflow_id: bytes) -> Steps[int]:
+    """Undo `hold` for some steps; how many. None: there are no more."""
+    return (yield from let_go(workflow_id))
 
 
 def reopen(parents: Sequence[bytes]) -> Steps[list[bytes]]:

@@ -25,8 +25,9 @@ from holdfast.store.op import (
     Uuids,
     writes,
 )
-from holdfast.store.verbs import step_counts
+from holdfast.store.verbs import resubmits
 from holdfast.store.verbs.dependents import LockedTask, refuse, reopen, revisit
+from holdfast.store.verbs.resubmits import ResubmitChoice
 from holdfast.store.verbs.step_counts import EndedStep
 
 _RESUBMITTABLE = frozenset(
@@ -57,6 +58,16 @@ def resubmit(
     ended so that it could never run is an `UpstreamEnded`; nothing is written then. A step of a
     workflow that has completed, or is still winding down, is left as it is.
     """
+    choice = ResubmitChoice(keep_retries, fresh, good_until, run_at)
+    found = yield Statement("workflow_steps", {"ids": Uuids(sorted(set(ids)))})
+    steps = set(rows.uuids(found))
+    done = (yield from resubmits.steps(sorted(steps), choice)) if steps else set[bytes]()
+    done |= yield from _resubmit([id for id in ids if id not in steps], choice)
+    return {id: id in done for id in ids}
+
+
+def _resubmit(ids: Sequence[bytes], choice: ResubmitChoice) -> Steps[set[bytes]]:
+    """The same for tasks that are no steps, though they may wait for each other."""
     done: set[bytes] = set()
     stuck: set[bytes] = set()
     batch = set(ids)
@@ -68,8 +79,6 @@ def resubmit(
         eligible = [
             row for row in locked if _id(row) in batch and TaskStatus(row.status) in _RESUBMITTABLE
         ]
-        closed = yield from _closed(eligible)
-        eligible = [row for row in eligible if row.workflow_id not in closed]
         stuck = yield from revisit(
             (_id(row) for row in eligible if row.deps_needed > 0),
             [EndedStep(_id(row), TaskStatus(row.status)) for row in locked],
@@ -80,16 +89,15 @@ def resubmit(
         yield from _check_slots(able, done)
         chosen = Uuids(map(_id, able))
         skipped = yield from reopen([_id(row) for row in able if row.workflow_id is not None])
-        counted = yield from step_counts.places(chosen)
-        if fresh:
+        if choice.fresh:
             yield Statement("delete_checkpoints", {"ids": chosen})
         found = yield Statement(
             "resubmit",
             {
                 "ids": chosen,
-                "keep_retries": keep_retries,
-                "good_until": None if good_until is None else At(good_until),
-                "run_at": None if run_at is None else At(run_at),
+                "keep_retries": choice.keep_retries,
+                "good_until": None if choice.good_until is None else At(choice.good_until),
+                "run_at": None if choice.run_at is None else At(choice.run_at),
             },
         )
         done.update(map(_id, found))
@@ -97,29 +105,11 @@ def resubmit(
         queues = set(rows.texts(ready))
         if queues:
             yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
-        again: set[bytes] = set()
-        if counted:
-            again |= yield from step_counts.reopened(counted)
-        # Its code does not run again: what it added and ended badly does.
-        adders = [_id(row) for row in able if row.handed_over and _id(row) in ids]
-        if adders:
-            added = yield Statement("added_steps", {"scopes": Uuids(adders), "bad": True})
-            again.update(rows.uuids(added))
-        batch = (stuck | set(skipped) | again) - done
+        batch = (stuck | set(skipped)) - done
     refused = stuck.intersection(ids) - done
     if refused:
         yield from refuse(refused)
-    return {id: id in done for id in ids}
-
-
-def _closed(eligible: Sequence[LockedTask]) -> Steps[set[object]]:
-    """The workflows of these, as they stand there, that let none of their steps run again."""
-    wholes = {row.workflow_id for row in eligible if rows.is_uuid(row.workflow_id)}
-    if not wholes:
-        return set()
-    found = yield Statement("closed_workflows", {"ids": Uuids(map(rows.uuid, wholes))})
-    closed = set(rows.uuids(found))
-    return {whole for whole in wholes if rows.uuid(whole) in closed}
+    return done
 
 
 def _id(row: Row) -> bytes:

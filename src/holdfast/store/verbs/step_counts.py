@@ -35,6 +35,8 @@ class EndedStep(NamedTuple):
 
     id: bytes
     status: TaskStatus
+    is_part: bool = False
+    """It ended because a workflow of its own did, which has policies of its own."""
 
 
 class StepPlace(NamedTuple):
@@ -160,7 +162,25 @@ def _finish(scope_id: bytes, scope: _Scope) -> Steps[list[EndedStep]]:
             "failed_reason": "a step that it added did not succeed",
         },
     )
-    return [EndedStep(rows.uuid(id), TaskStatus(status)) for id, status in settled]
+    return [EndedStep(rows.uuid(id), TaskStatus(status), bool(whole)) for id, status in settled]
+
+
+def finish_closed(workflow_id: bytes) -> Steps[list[EndedStep]]:
+    """All steps of a resubmitted workflow have been looked at: what has ended while they were, and
+    the gates that are open; the caller resolves their edges."""
+    ended: list[EndedStep] = []
+    gates = yield Statement("scope_gates", {"id": workflow_id})
+    for error_gate, ended_gate, body_open, error_id in gates:
+        if rows.is_uuid(error_gate) and (error_id is not None or body_open <= 0):
+            opens = TaskStatus.CANCELLED if error_id is None else TaskStatus.COMPLETED
+            ended.append(EndedStep(rows.uuid(error_gate), opens))
+        if rows.is_uuid(ended_gate) and body_open <= 0:
+            ended.append(EndedStep(rows.uuid(ended_gate), TaskStatus.COMPLETED))
+    closed = yield Statement("closed_scopes", {"id": workflow_id})
+    for scope_id, *rest in closed:
+        if rows.is_uuid(scope_id):
+            ended += yield from _finish(rows.uuid(scope_id), _Scope._make(rest))
+    return ended
 
 
 def reopened(counted: Sequence[StepPlace]) -> Steps[set[bytes]]:
@@ -180,7 +200,10 @@ def reopened(counted: Sequence[StepPlace]) -> Steps[set[bytes]]:
                 },
             )
         yield Statement("reopen_workflow", {"id": scope_id})
-    return {rows.uuid(place.scope_id) for place in counted}
+    scopes = {rows.uuid(place.scope_id) for place in counted}
+    ids = Uuids(rows.uuid(place.id) for place in counted)
+    yield Statement("forget_errors", {"scopes": Uuids(sorted(scopes)), "ids": ids})
+    return scopes
 
 
 def _count(counted: Sequence[StepPlace], by: int) -> Steps[dict[bytes, Counter[bool]]]:

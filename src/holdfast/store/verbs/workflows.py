@@ -1,32 +1,29 @@
-"""Workflows: start, read, stop.
+"""Workflows: start and read.
 
 Owns the rows of a whole. A workflow is written in one transaction with all its steps; from then on
-its steps live by the verbs of tasks, and their ends count it down (`step_counts`). To stop one is
-two things: the whole says that it winds down, and then its steps are cancelled, in batches
-(`stop_some`), by whoever stopped it or by any worker.
+its steps live by the verbs of tasks, and their ends count it down (`step_counts`). What is done to
+one that runs is in `steering` and `resubmits`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import NamedTuple
 
+from holdfast.core.errors import TaskNotFound, UnreadableRow
 from holdfast.core.records import SubmitAnswer, Submitted
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.core.workflows.plan import AddedPlan, WorkflowPlan
 from holdfast.core.workflows.records import (
     StepRecord,
     StepValue,
     WorkflowFilter,
     WorkflowRecord,
-    WorkflowStatus,
 )
 from holdfast.store import rows
 from holdfast.store.op import (
     At,
     Ints,
-    Row,
     Statement,
     Steps,
     Texts,
@@ -34,13 +31,11 @@ from holdfast.store.op import (
     reads,
     writes,
 )
-from holdfast.store.verbs import operate
-from holdfast.store.verbs.cancel import cancel_steps
-from holdfast.store.verbs.dependents import hold, let_go, resolve_parked
-from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE, WORKFLOW_STOPPED
 from holdfast.store.verbs.scopes import add_scope
+from holdfast.store.workflow_rows import step_row, workflow_row
 
-STOP_BATCH = 200
+COUNT_CAP = 10_000
+"""Of how many workflows, the newest ones, it is counted how they stand."""
 
 
 class ScopeValue(NamedTuple):
@@ -135,17 +130,33 @@ def _at(time: int | None) -> At | None:
 
 
 @reads
-def read(ids: Sequence[bytes]) -> Steps[dict[bytes, WorkflowRecord]]:
+def read(
+    ids: Sequence[bytes], unreadable: list[UnreadableRow] | None = None
+) -> Steps[dict[bytes, WorkflowRecord]]:
     """These workflows, by their ids; those that do not exist are left out."""
     found = yield Statement("read_workflows", {"ids": Uuids(ids)})
-    return {record.id: record for record in map(_record, found)}
+    return {record.id: record for record in rows.readable(workflow_row, found, unreadable)}
+
+
+class FoundWorkflows(NamedTuple):
+    """Some workflows, the newest first."""
+
+    workflows: list[WorkflowRecord]
+    next: bytes | None
+    """Where the next page begins; None after the last one."""
+    unreadable: Sequence[UnreadableRow] = ()
 
 
 @reads
 def find(
     where: WorkflowFilter, *, limit: int = 100, before: bytes | None = None
-) -> Steps[list[WorkflowRecord]]:
-    """Workflows, newest first; `before` the last one of the page that came before."""
+) -> Steps[FoundWorkflows]:
+    """Workflows, newest first; `before` the last one of the page that came before.
+
+    `TaskNotFound` if that is gone: nobody knows any more where the page begins.
+    """
+    if before is not None and not (yield Statement("read_workflows", {"ids": Uuids([before])})):
+        raise TaskNotFound(before)
     found = yield Statement(
         "list_workflows",
         {
@@ -155,19 +166,80 @@ def find(
             "tag": where.tag,
             "created_from": _at(where.created_from),
             "created_until": _at(where.created_until),
+            "with_parts": where.parts,
             "limit": limit,
         },
     )
-    return [*map(_record, found)]
+    unreadable: list[UnreadableRow] = []
+    page = [*rows.readable(workflow_row, found, unreadable)]
+    return FoundWorkflows(page, rows.last_id(found, 0, limit), unreadable)
+
+
+@reads
+def find_ids(
+    first: bytes, last: bytes, ending: str = "", *, scan: int, limit: int
+) -> Steps[list[bytes]]:
+    """The ids between two that end with these digits, examining no more than `scan`."""
+    found = yield Statement(
+        "find_workflow_ids",
+        {"first": first, "last": last, "ending": ending, "scan": scan, "limit": limit},
+    )
+    return list(rows.uuids(found))
+
+
+@reads
+def count(*, cap: int = COUNT_CAP) -> Steps[dict[WorkflowStatus, int]]:
+    """How many of the newest `cap` workflows are in each status."""
+    found = yield Statement("count_workflows", {"cap": cap})
+    known = {status.value for status in WorkflowStatus}
+    return {WorkflowStatus(status): number for status, number in found if status in known}
 
 
 @reads
 def steps(
-    workflow_id: bytes, *, after: bytes = bytes(16), limit: int = 1000
-) -> Steps[list[StepRecord]]:
-    """The steps of a workflow by id, those that were added too, a page at a time."""
+    workflow_id: bytes,
+    *,
+    after: bytes = bytes(16),
+    limit: int = 1000,
+    unreadable: list[UnreadableRow] | None = None,
+) -> Steps[tuple[list[StepRecord], bytes | None]]:
+    """The steps of a workflow by id, those that were added too, a page at a time; and where the
+    next page begins."""
     found = yield Statement("read_steps", {"id": workflow_id, "after": after, "limit": limit})
-    return [*map(_step, found)]
+    return [*rows.readable(step_row, found, unreadable)], rows.last_id(found, 0, limit)
+
+
+class EdgeRecord(NamedTuple):
+    """What a step waits for."""
+
+    child_id: bytes
+    parent_id: bytes
+    on: str
+    resolved: bool
+    satisfied: bool | None
+    kind: str
+    """What the parent is: "task", "pause", "gate"."""
+    status: TaskStatus | None
+    """That of the parent."""
+
+
+@reads
+def edges(children: Sequence[bytes]) -> Steps[list[EdgeRecord]]:
+    """What these steps wait for, or waited for."""
+    found = yield Statement("edges_above", {"children": Uuids(children)})
+    return [
+        EdgeRecord(
+            rows.uuid(child),
+            rows.uuid(parent),
+            on,
+            bool(resolved),
+            None if satisfied is None else bool(satisfied),
+            kind,
+            TaskStatus(status) if rows.is_status(status) else None,
+        )
+        for child, parent, on, resolved, satisfied, kind, status in found
+        if rows.is_uuid(child) and rows.is_uuid(parent)
+    ]
 
 
 @reads
@@ -203,149 +275,3 @@ def _value(
 ) -> StepValue:
     met = None if satisfied is None else bool(satisfied)
     return StepValue(rows.uuid(id), number, TaskStatus(status), result, bool(handed_over), met)
-
-
-def _record(row: Row) -> WorkflowRecord:
-    values = [*row]
-    for place in _UUID_PLACES:
-        values[place] = rows.optional_uuid(values[place])
-    values[_STATUS_PLACE] = WorkflowStatus(values[_STATUS_PLACE])
-    return WorkflowRecord(*values)
-
-
-_FIELDS = [field.name for field in fields(WorkflowRecord)]
-_UUID_PLACES = [
-    _FIELDS.index(name) for name in ("id", "parent_id", "step_id", "root_id", "error_id")
-]
-_STATUS_PLACE = _FIELDS.index("status")
-
-
-def _step(row: Row) -> StepRecord:
-    id, workflow_id, scope_id, number, name, task_name, status, attempt, *rest = row
-    required, handler, cleanup, tail, hidden, handed_over, *end = rest
-    return StepRecord(
-        rows.uuid(id),
-        rows.uuid(workflow_id),
-        rows.uuid(scope_id),
-        number,
-        name,
-        task_name,
-        TaskStatus(status),
-        attempt,
-        bool(required),
-        bool(handler),
-        bool(cleanup),
-        tail,
-        hidden,
-        bool(handed_over),
-        *end,
-    )
-
-
-# Stopping.
-
-
-@writes
-def cancel(workflow_id: bytes, *, by: str | None = None, cleanup: bool = True) -> Steps[bool]:
-    """Let a whole wind down; False if it has ended, or is being cancelled already.
-
-    Its steps are cancelled by `stop_some`; with `cleanup` those that clean up are not.
-    """
-    return (yield from _stop(workflow_id, "cancel", by, not cleanup))
-
-
-@writes
-def end_late(workflow_id: bytes) -> Steps[bool]:
-    """Let a whole wind down whose deadline has passed."""
-    return (yield from _stop(workflow_id, "deadline", None, False))
-
-
-def _stop(workflow_id: bytes, why: str, by: str | None, stop_all: bool) -> Steps[bool]:
-    found = yield Statement(
-        "stop_workflow", {"id": workflow_id, "why": why, "stopped_by": by, "stop_all": stop_all}
-    )
-    return bool(found)
-
-
-@writes
-def stop_some(workflow_id: bytes, *, batch: int = STOP_BATCH) -> Steps[int]:
-    """Cancel steps of a workflow that winds down; how many. Fewer than `batch`: all for now."""
-    yield Statement("stop_parts", {"id": workflow_id})
-    found = yield Statement("stoppable_steps", {"id": workflow_id, "batch": batch})
-    if len(found) < batch:
-        # What is left of it must not wait for a pause, nor a failure for somebody to accept it.
-        yield from let_go(workflow_id)
-    if not found:
-        return 0
-    why = {"deadline": WORKFLOW_DEADLINE, "fail_fast": WORKFLOW_STOPPED}.get(found[0][1], CANCELLED)
-    yield from cancel_steps([*rows.uuids(found)], why)
-    return len(found)
-
-
-# Pausing.
-
-
-@writes
-def pause(workflow_id: bytes, *, by: str | None = None) -> Steps[bool]:
-    """Hold all that has not begun, also in its parts; False unless it was running."""
-    paused = yield Statement("pause_workflow", {"ids": Uuids([workflow_id]), "paused_by": by})
-    if not paused:
-        return False
-    yield from hold(workflow_id)
-    parts = yield Statement("live_parts", {"id": workflow_id})
-    for part in sorted(rows.uuids(parts)):
-        yield from pause(part, by=by)
-    return True
-
-
-@writes
-def resume(workflow_id: bytes) -> Steps[bool]:
-    """Undo a pause; a failure that had caused it is accepted. False unless it was paused."""
-    resumed = yield Statement("resume_workflow", {"id": workflow_id})
-    if not resumed:
-        return False
-    yield from let_go(workflow_id)
-    parts = yield Statement("live_parts", {"id": workflow_id})
-    for part in sorted(rows.uuids(parts)):
-        yield from resume(part)
-    return True
-
-
-@reads
-def unheld(batch: int = 100) -> Steps[list[bytes]]:
-    """Paused workflows with steps that came back, or were added, after the pause."""
-    found = yield Statement("unheld_workflows", {"batch": batch})
-    return [*rows.uuids(found)]
-
-
-@writes
-def resolve_later(batch: int = 100) -> Steps[int]:
-    """Tell what waits for steps that were skipped and left for later; how many of these."""
-    return (yield from resolve_parked(batch=batch))
-
-
-@writes
-def resubmit(workflow_id: bytes, *, fresh: bool = False) -> Steps[list[bytes]]:
-    """Let every step run again that ended badly, and what was skipped below; which they are.
-
-    None if the whole has completed, or is winding down.
-    """
-    found = yield Statement("bad_steps", {"id": workflow_id})
-    ids = [*rows.uuids(found)]
-    done = (yield from operate.resubmit(ids, fresh=fresh)) if ids else {}
-    return [id for id, is_done in done.items() if is_done]
-
-
-class Tended(NamedTuple):
-    """A workflow that needs somebody."""
-
-    id: bytes
-    is_late: bool
-    """Its deadline has passed, and it does not say so yet."""
-
-
-@reads
-def tended(batch: int = 100) -> Steps[list[Tended]]:
-    """Workflows whose deadline has passed, and those that wind down."""
-    found = yield Statement("tended_workflows", {"batch": batch})
-    return [Tended(rows.uuid(id), bool(late)) for id, late in found if rows.is_uuid(id)]

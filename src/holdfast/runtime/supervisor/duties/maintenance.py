@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from typing import TypeAlias
 
@@ -34,7 +35,7 @@ from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
-from holdfast.store.verbs import dependents, leases, timing, workflows
+from holdfast.store.verbs import dependents, leases, resubmits, steering, timing
 from holdfast.store.verbs.leases import Abandoned
 from holdfast.store.verbs.timing import Met
 
@@ -110,7 +111,7 @@ class Maintenance:
         if now >= self._recover_at:
             self._recover_at = now + min(self._options.gap / 3, 1.0)
             self._on_its_own("recover", self._recover, now)
-            self._on_its_own("workflows", self._stop_workflows, now)
+            self._on_its_own("workflows", self._steer_workflows, now)
             self._on_its_own("tend", self._tend, now)
         return min(wait, self._expire_at - now, self._recover_at - now)
 
@@ -134,17 +135,26 @@ class Maintenance:
         self._failed.pop(name, None)
         return wait
 
-    def _stop_workflows(self) -> float:
-        for whole in self._store.run(workflows.tended()):
-            if whole.is_late and self._store.run(workflows.end_late(whole.id)):
-                log.warning("the deadline of workflow %s has passed", as_text(whole.id))
-            while self._store.run(at_once(workflows.stop_some(whole.id))) == workflows.STOP_BATCH:
-                pass
-        while self._store.run(at_once(workflows.resolve_later())):
-            pass
-        for paused in self._store.run(workflows.unheld()):
-            self._store.run(at_once(dependents.hold(paused)))
+    def _steer_workflows(self) -> float:
+        """Go on with what was begun with whole workflows, a part at a time."""
+        needs = self._store.run(steering.tended())
+        for whole in needs.late:
+            if self._store.run(steering.end_late(whole)):
+                log.warning("the deadline of workflow %s has passed", as_text(whole))
+        for whole in (*needs.late, *needs.stopping):
+            self._to_the_end(partial(steering.stop_some, whole))
+        for whole in needs.resubmitting:
+            self._to_the_end(partial(resubmits.go_on, whole))
+        for whole in needs.resumed:
+            self._to_the_end(partial(steering.release_some, whole))
+        self._to_the_end(steering.resolve_later)
+        for whole in self._store.run(steering.unheld()):
+            self._to_the_end(partial(dependents.hold, whole))
         return inf
+
+    def _to_the_end(self, some: Callable[[], Op[int]]) -> None:
+        while self._store.run(at_once(some())):
+            pass
 
     def _tend(self) -> float:
         self._store.tend()

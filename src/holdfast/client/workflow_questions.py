@@ -1,0 +1,220 @@
+"""What is asked about whole workflows: which, where, why, and how their steps hang together.
+
+Owns the operations behind `WorkflowHandle` and `app.control.workflows`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, cast
+from uuid import UUID
+
+from holdfast.client.workflow_info import StepInfo
+from holdfast.client.workflow_verbs import one
+from holdfast.core.errors import UnreadableRow
+from holdfast.core.moment import from_us, length
+from holdfast.core.records import On
+from holdfast.core.status import TaskStatus, WorkflowStatus
+from holdfast.core.workflows.mermaid import ChartEdge, ChartStep, chart
+from holdfast.core.workflows.records import StepRecord, WorkflowRecord
+from holdfast.store.op import Steps, reads
+from holdfast.store.verbs import timing, workflows
+from holdfast.store.verbs.workflows import EdgeRecord
+
+__all__ = ["Graph", "WorkflowWhy", "all_steps", "chart_of", "explain", "graph", "step_infos"]
+
+_PAGE: Final = 1000
+_MOST_NAMES: Final = 5
+_NEAREST: Final = (
+    TaskStatus.RUNNING,
+    TaskStatus.CLAIMED,
+    TaskStatus.PENDING,
+    TaskStatus.SCHEDULED,
+)
+"""Of the steps that have not ended, those to be named."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowWhy:
+    """What keeps a workflow from ending, or how it ended; `str()` is the whole answer."""
+
+    workflow_id: UUID
+    status: WorkflowStatus
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"workflow {self.workflow_id} is {self.status.value}: {'; '.join(self.reasons)}"
+
+
+class Graph(NamedTuple):
+    """A workflow with its steps and what these wait for."""
+
+    whole: WorkflowRecord
+    steps: Sequence[StepRecord]
+    edges: Sequence[EdgeRecord]
+    unreadable: Sequence[UnreadableRow]
+
+
+@reads
+def all_steps(workflow_id: bytes) -> Steps[list[StepRecord]]:
+    """All steps of a workflow, in the order in which they were built."""
+    yield from one(workflow_id)
+    return (yield from _all_steps(workflow_id, []))
+
+
+def _all_steps(workflow_id: bytes, unreadable: list[UnreadableRow]) -> Steps[list[StepRecord]]:
+    found: list[StepRecord] = []
+    after: bytes | None = bytes(16)
+    while after is not None:
+        page, after = yield from workflows.steps(
+            workflow_id, after=after, limit=_PAGE, unreadable=unreadable
+        )
+        found += page
+    return sorted(found, key=lambda step: (step.scope_id != workflow_id, step.number))
+
+
+@reads
+def graph(workflow_id: bytes) -> Steps[Graph]:
+    """A workflow, its steps, and what each waits for."""
+    whole = yield from one(workflow_id)
+    unreadable: list[UnreadableRow] = []
+    steps = yield from _all_steps(workflow_id, unreadable)
+    edges: list[EdgeRecord] = []
+    for at in range(0, len(steps), _PAGE):
+        edges += yield from workflows.edges([step.id for step in steps[at : at + _PAGE]])
+    return Graph(whole, steps, edges, unreadable)
+
+
+def step_infos(found: Graph) -> list[StepInfo]:
+    """The steps of a graph, as a user sees them."""
+    known = {step.id for step in found.steps}
+    above: dict[bytes, dict[UUID, str]] = {step.id: {} for step in found.steps}
+    for edge in found.edges:
+        if edge.kind == "task" and edge.parent_id in known:
+            above[edge.child_id][UUID(bytes=edge.parent_id)] = edge.on
+    return [StepInfo.of(step, found.whole.id, above[step.id]) for step in found.steps]
+
+
+@reads
+def chart_of(workflow_id: bytes) -> Steps[str]:
+    """The graph with the state of each step, as the text of a Mermaid flowchart."""
+    found = yield from graph(workflow_id)
+    keys = {step.id: f"s{place}" for place, step in enumerate(found.steps)}
+    edges = [
+        ChartEdge(keys[step.scope_id], keys[step.id], "always")
+        for step in found.steps
+        if step.scope_id in keys
+    ]
+    edges += [
+        ChartEdge(keys[edge.parent_id], keys[edge.child_id], cast("On", edge.on))
+        for edge in sorted(found.edges, key=lambda edge: (edge.child_id, edge.parent_id))
+        if edge.kind == "task"
+        and edge.parent_id in keys
+        and edge.on in ("success", "failure", "always")
+    ]
+    drawn = [
+        ChartStep(
+            keys[step.id], step.name, step.task_name, step.status.value, step.error_code, step.tail
+        )
+        for step in found.steps
+    ]
+    return chart(drawn, edges)
+
+
+@reads
+def explain(workflow_id: bytes) -> Steps[WorkflowWhy]:
+    """Why a workflow has not ended, or how it did."""
+    whole = yield from one(workflow_id)
+    now = (yield from timing.next_due()).now
+    steps = yield from _all_steps(workflow_id, [])
+    names = {step.id: step.name for step in steps}
+    reasons = tuple(_reasons(whole, steps, names, now))
+    return WorkflowWhy(UUID(bytes=whole.id), whole.status, reasons)
+
+
+def _reasons(
+    whole: WorkflowRecord, steps: Sequence[StepRecord], names: dict[bytes, str], now: int
+) -> Iterator[str]:
+    if whole.status.is_terminal:
+        yield from _ending(whole, steps, names)
+        return
+    yield from paused_or_stopping(whole)
+    if whole.run_at is not None and whole.run_at > now:
+        yield f"it is not to begin before {_time(whole.run_at)}"
+    if whole.deadline_at is not None and whole.stopping is None:
+        left = (whole.deadline_at - now) / 1_000_000
+        late = "has passed" if left <= 0 else f"is in {length(left)}"
+        yield f"its deadline, {_time(whole.deadline_at)}, {late}"
+    live = [step for step in steps if not step.status.is_terminal]
+    counted = Counter(step.status for step in live)
+    if counted:
+        words = ", ".join(f"{n:,} {status.value}" for status, n in sorted(counted.items()))
+        yield f"{len(live):,} of its {len(steps):,} steps have not ended ({words})"
+    for status in (
+        TaskStatus.RUNNING,
+        TaskStatus.CLAIMED,
+        TaskStatus.PENDING,
+        TaskStatus.SCHEDULED,
+    ):
+        first = [step.name for step in live if step.status is status]
+        if first:
+            yield f"{status.value}: {some(first)}"
+            break
+
+
+def paused_or_stopping(whole: WorkflowRecord, noun: str = "it") -> Iterator[str]:
+    """What is being done to a whole that has not ended."""
+    if whole.stopping is not None:
+        by = f" by {whole.stopped_by}" if whole.stopped_by else ""
+        yield {
+            "cancel": f"{noun} is being cancelled{by}",
+            "deadline": f"{noun} winds down: its deadline has passed",
+            "fail_fast": f"{noun} winds down: a step has failed",
+        }.get(whole.stopping, f"{noun} winds down ({whole.stopping})")
+    if whole.status is WorkflowStatus.PAUSED:
+        at = "" if whole.paused_at is None else f" at {_time(whole.paused_at)}"
+        yield (
+            f"{noun} was paused by {whole.paused_by}{at}: `resume` goes on"
+            if whole.paused_by
+            else f"{noun} paused{at} because a step failed: `resume` accepts that, `resubmit` "
+            "runs it again"
+        )
+
+
+def _ending(
+    whole: WorkflowRecord, steps: Sequence[StepRecord], names: dict[bytes, str]
+) -> Iterator[str]:
+    if whole.status is WorkflowStatus.COMPLETED:
+        yield "all that it required has completed"
+        return
+    if whole.stopping is not None:
+        yield from (text.replace("is being", "was") for text in paused_or_stopping(whole))
+    first = next((step for step in steps if step.id == whole.error_id), None)
+    if first is not None:
+        said = first.failed_reason or first.error_code or first.status.value
+        yield f"step {first.name!r} was the first to end badly: {said}"
+    bad = [
+        step.name
+        for step in steps
+        if step.required
+        and step.status.is_terminal
+        and step.status is not TaskStatus.COMPLETED
+        and step.error_code != "UPSTREAM_SUCCEEDED"
+        and step is not first
+    ]
+    if bad:
+        yield f"beside it, {some(bad)}" if first is not None else some(bad)
+    yield "`resubmit` runs again what ended badly and what was skipped for it"
+
+
+def some(names: Sequence[str]) -> str:
+    """The first of these names, and how many there are."""
+    shown = ", ".join(repr(name) for name in names[:_MOST_NAMES])
+    rest = len(names) - _MOST_NAMES
+    return shown if rest <= 0 else f"{shown} and {rest:,} more"
+
+
+def _time(us: int) -> str:
+    return from_us(us).isoformat(timespec="seconds")

@@ -1,0 +1,32 @@
+-- resubmit: a workflow that has not completed and does not wind down, and those of its parts, run again
+-- (the steps of those that end badly up to now follow). A pause is over.
+-- Differs from SQLite in types.
+WITH RECURSIVE part (workflow_id) AS (
+    SELECT workflow_id
+    FROM holdfast_workflows
+    WHERE workflow_id = :id::uuid AND status <> 'COMPLETED'
+        AND (stopping IS NULL OR finished_at IS NOT NULL)
+    UNION
+    SELECT below.workflow_id
+    FROM part
+    JOIN holdfast_workflows AS below ON below.parent_id = part.workflow_id
+    WHERE below.status <> 'COMPLETED' AND (below.stopping IS NULL OR below.finished_at IS NOT NULL)
+)
+UPDATE holdfast_workflows AS whole
+SET status = 'RUNNING', paused_at = NULL, paused_by = NULL, stopping = NULL, stopped_by = NULL,
+    stop_all = false, finished_at = NULL,
+    deadline_at = CASE
+        WHEN finished_at IS NULL THEN deadline_at
+        ELSE clock.now + deadline_us * interval '1 microsecond'
+    END,
+    unique_slot = CASE
+        WHEN finished_at IS NULL THEN unique_slot
+        WHEN NOT EXISTS (
+            SELECT FROM holdfast_workflows AS holder WHERE holder.unique_slot = whole.unique_key
+        ) THEN unique_key
+    END,
+    resubmitting = 'bad', resubmit_fresh = :fresh::bool, resubmit_scope = NULL,
+    resubmit_number = NULL, resubmitted_at = clock.now, updated_at = clock.now
+FROM (SELECT :now AS now OFFSET 0) AS clock
+WHERE workflow_id IN (SELECT workflow_id FROM part)
+RETURNING workflow_id;

@@ -1,0 +1,8 @@
+-- Steps were resubmitted: what was skipped below them has to follow, of those of these workflows, too, whose
+-- resubmit has passed it by.
+-- Differs from SQLite in how a batch is bound.
+UPDATE holdfast_workflows
+SET resubmitting = coalesce(resubmitting, 'below'), resubmit_scope = NULL, resubmit_number = NULL,
+    resubmit_fresh = resubmit_fresh OR :fresh::bool,
+    resubmitted_at = coalesce(CASE WHEN resubmitting IS NOT NULL THEN resubmitted_at END, :now)
+WHERE workflow_id = ANY (:ids::uuid[]) AND finished_at IS NULL;

@@ -1,0 +1,84 @@
+"""`workflows`: where they stand, and what is done to them."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from holdfast.core.workflows.plan import StepEdge
+from tests.cli.conftest import Operator
+from tests.support.stores import Lab
+from tests.support.workflows import begin, complete, fail, plan_of, step, whole
+
+
+def text(id: bytes) -> str:
+    return str(UUID(bytes=id))
+
+
+def test_none(operator: Operator) -> None:
+    said = operator("workflows", "list")
+    assert said.lines == ["ID  STATUS  NAME  STEPS  SUBMITTED  ENDED  DETAIL"]
+    assert said.err.startswith("no workflow fits (")
+    assert operator("workflows", "list", "--json").json == {"workflows": [], "next": None}
+    said = operator("workflows", "show", str(UUID(int=1)), code=1)
+    assert "no workflow has the id" in said.err
+    assert "which workflows? Give ids" in operator("workflows", "cancel", code=2).err
+
+
+def test_a_workflow_is_listed_shown_and_drawn(operator: Operator, lab: Lab) -> None:
+    plan = plan_of(
+        step(name="raw"),
+        *(step(0, name=f"part[{n}]") for n in range(8)),
+        step(*range(1, 9), name="total"),
+        step(StepEdge(0, "failure"), name="alert", handler=True),
+        tags='["night"]',
+    )
+    ids = begin(lab, plan)
+    complete(lab, ids[0])
+    fail(lab, ids[1])
+    (row,) = operator("workflows", "list", "--name", "nightly", "--since", "1h").rows
+    assert row[:4] == [text(plan.id), "RUNNING", "nightly", "11"]
+    assert operator("workflows", "list", "--status", "failed,cancelled").rows == []
+    said = operator("workflows", "show", text(plan.id)[:13])
+    assert "[##########....................] 4 of 11 ended, 7 PENDING" in said.out
+    assert "7 of its 11 steps have not ended (7 PENDING)" in said.out
+    assert "✓ raw  COMPLETED" in said.out
+    assert "part × 6  6 PENDING" in said.out
+    assert "✗ part[0]  FAILED" in said.out
+    assert "after part[0], part[1], part[2] and 4 more" in said.out
+    assert "– alert  CANCELLED" in said.out
+    found = operator("workflows", "show", text(plan.id), "--json").json
+    assert (found["workflow"]["status"], len(found["steps"])) == ("RUNNING", 11)
+    assert found["steps"][1]["waits_for"] == {text(ids[0]): "success"}
+    chart = operator("workflows", "graph", text(plan.id)).out
+    assert chart.startswith("flowchart TD\n")
+    assert 's0["raw' in chart
+    assert operator("workflows", "graph", text(plan.id), "--json").json["mermaid"] == chart
+
+
+def test_verbs_say_what_they_did(operator: Operator, lab: Lab) -> None:
+    plan, other = plan_of(step(), step(0)), plan_of(step(), name="other")
+    first, _ = begin(lab, plan)
+    begin(lab, other)
+    id = text(plan.id)
+    assert operator("workflows", "pause", id, "--by", "ada").lines == [
+        f"{id}  paused; it is PAUSED"
+    ]
+    assert whole(lab, plan).paused_by == "ada"
+    assert "it was paused by ada" in operator("workflows", "show", id).out
+    said = operator("workflows", "delete", id, code=1)
+    assert said.lines == [f"{id}  cannot delete workflow {id}: it is PAUSED"]
+    assert operator("workflows", "resume", "--all", "--yes").lines == [
+        f"{id}  resumed; it is RUNNING"
+    ]
+    fail(lab, first)
+    (answer,) = operator("workflows", "resubmit", id, "--json").json["workflows"]
+    assert answer["done"]
+    assert answer["status"] == "RUNNING"
+    said = operator("workflows", "cancel", "--name", "nightly", answer="n\n", code=1)
+    assert "cancel 1 workflow(s)?" in said.err
+    assert operator("workflows", "cancel", "--name", "nightly", "-y").lines == [f"{id}  cancelled"]
+    assert operator("workflows", "delete", id).lines == [f"{id}  deleted"]
+    assert operator("workflows", "list").rows[0][2] == "other"
+    assert (
+        "give ids, or filters, not both" in operator("workflows", "resume", id, "--all", code=2).err
+    )
