@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -51,8 +52,13 @@ class Chart:
     """In a sentence, for those who do not see it."""
     link: str = ""
     empty: str = ""
-    data: Sequence[Values] = ()
-    kind: str = "number"
+    values: Sequence[tuple[str, str]] = ()
+    """For each step its time and its value, as they are said under the pointer."""
+
+    @property
+    def values_json(self) -> str:
+        """The same for the page's script."""
+        return json.dumps(self.values) if not self.empty else "[]"
 
 
 def charts_of(series: StatsSeries, *, run_time: bool) -> list[Chart]:
@@ -62,7 +68,7 @@ def charts_of(series: StatsSeries, *, run_time: bool) -> list[Chart]:
     steps = [counted.get(at) for at in series.times]
     return [
         _throughput(series, steps, times),
-        _latency(steps, times, run_time=run_time),
+        _latency(series, steps, times, run_time=run_time),
         _failures(series, steps, times),
         _depth(series, times),
     ]
@@ -87,12 +93,16 @@ def _throughput(
         times,
         f"Tasks completed per minute: {number(now)} lately",
         empty="" if total else "Shows with the first ending",
-        data=[values],
+        values=_said(series, values, compact),
     )
 
 
 def _latency(
-    steps: Sequence[CountedTasks | None], times: Sequence[str], *, run_time: bool
+    series: StatsSeries,
+    steps: Sequence[CountedTasks | None],
+    times: Sequence[str],
+    *,
+    run_time: bool,
 ) -> Chart:
     def of(name: str) -> list[float | None]:
         found = [None if each is None else each.run if run_time else each.wait for each in steps]
@@ -122,8 +132,7 @@ def _latency(
         empty=""
         if known
         else ("Start to end, p50 and p95" if run_time else "Until a worker is free"),
-        data=[high, middle],
-        kind="seconds",
+        values=_said(series, high, duration),
     )
 
 
@@ -147,7 +156,7 @@ def _failures(
         f"Tasks that ended badly: {count_of(total, 'failure')}",
         link="by cause" if total else "",
         empty="" if ended else "None so far",
-        data=[values],
+        values=_said(series, values, compact),
     )
 
 
@@ -168,7 +177,7 @@ def _depth(series: StatsSeries, times: Sequence[str]) -> Chart:
         times,
         f"Tasks that wait for a worker: {number(now)}",
         empty="" if known else "Nothing pending",
-        data=[values],
+        values=_said(series, values, compact),
     )
 
 
@@ -190,6 +199,17 @@ def _bridged(values: Sequence[float | None]) -> list[float | None]:
         for place in range(first + 1, second):
             found[place] = low + (high - low) * (place - first) / (second - first)
     return found
+
+
+def _said(
+    series: StatsSeries, values: Values, say: Callable[[float], str]
+) -> list[tuple[str, str]]:
+    is_short = (series.until - series.start).total_seconds() < _SHORT
+    form = "%H:%M" if is_short else "%d %b %H:%M"
+    return [
+        (f"{at:{form}}", "–" if value is None else say(value))
+        for at, value in zip(series.times, values, strict=True)
+    ]
 
 
 def _lately(values: Sequence[float]) -> float:

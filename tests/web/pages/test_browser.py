@@ -1,0 +1,227 @@
+"""The dashboard in a real browser: what can be done with mouse and keyboard, that nothing of tasks
+runs there, that nothing jumps, and that everybody can read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from holdfast import Holdfast, TaskStatus
+from holdfast.store.verbs import evidence
+from tests.client.conftest import Hands
+from tests.web.pages.browser import axe_violations, chromium, overflow, served
+from tests.web.pages.zoo import WORKER, Zoo, fill
+
+pytestmark = pytest.mark.timeout(180)
+S = TaskStatus
+PATHS = (
+    "/", "/tasks", "/queues", "/queues/default", "/workers", f"/workers/{WORKER}", "/dead-letters",
+    "/audit", "/send", "/tasks/bulk/resubmit",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A small store, served."""
+
+    app: Holdfast
+    hands: Hands
+    zoo: Zoo
+    address: str
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    path = tmp_path_factory.mktemp("browser") / "tasks.db"
+    with Holdfast(f"sqlite:///{path}") as app:
+        hands = Hands(app)
+        zoo = fill(app, hands)
+        with served(app) as address:
+            yield Scene(app, hands, zoo, address)
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    opened = context.new_page()
+    wrong: list[str] = []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("dialog", lambda dialog: wrong.append(f"a dialog: {dialog.message}"))
+    opened.on(
+        "console",
+        lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None,
+    )
+    yield opened
+    context.close()
+    # Requests that are refused on purpose are errors of the console, too.
+    assert [each for each in wrong if "the server responded with a status of" not in each] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_can_be_read_by_everybody(browser: Browser, scene: Scene, theme: str) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+
+    page = context.new_page()
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    wrong: dict[str, list[str]] = {}
+    tasks = [f"/tasks/{handle.id}" for handle in scene.zoo.all]
+    for path in (*PATHS, *tasks, "/nothing-here"):
+        page.goto(scene.address + path)
+        if found := axe_violations(page):
+            wrong[path] = found
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("/", "/tasks", tasks[1]):
+        page.goto(scene.address + path)
+        if found := axe_violations(page):
+            wrong[f"{path} at 390"] = found
+    context.close()
+    assert wrong == {}
+
+
+def test_layout_holds_and_nothing_of_tasks_runs(page: Page, scene: Scene) -> None:
+    tasks = [f"/tasks/{handle.id}" for handle in scene.zoo.all]
+    wide = {}
+    for width in (1440, 1024, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        for path in (*PATHS, *tasks):
+            page.goto(scene.address + path)
+            if overflow(page) > 0:
+                wide[f"{path} at {width}"] = overflow(page)
+            assert "owned" not in page.title()
+    assert wide == {}
+
+
+def test_filter_open_cancel_resubmit_with_the_keyboard_only(page: Page, scene: Scene) -> None:
+    handle = scene.app.send("keys.only")
+    page.goto(f"{scene.address}/tasks")
+    page.keyboard.press("f")
+    expect(page.locator("details.adder input[name=text]")).to_be_focused()
+    page.keyboard.type("keys.only")
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("html.has-js")).to_be_attached()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("keys.only")
+    expect(page.locator("html.has-js")).to_be_attached()
+    page.keyboard.press("c")
+    expect(page.locator("dialog#cancel button").first).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("main .note")).to_contain_text("Cancelled")
+    expect(page.locator("html.has-js")).to_be_attached()
+    assert handle.status() is S.CANCELLED
+    page.keyboard.press("r")
+    page.locator("dialog#resubmit button.primary").press("Enter")
+    expect(page.locator("main .note")).to_contain_text("Resubmitted")
+    expect(page.locator("html.has-js")).to_be_attached()
+    assert handle.status() is S.PENDING
+    page.keyboard.press("?")
+    expect(page.locator("dialog#keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+    expect(page.locator("h1")).to_have_text("Queues")
+    expect(page.locator("html.has-js")).to_be_attached()
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type(str(handle.id))
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("keys.only")
+
+
+def test_select_rows_and_act_on_them(page: Page, scene: Scene) -> None:
+    handles = scene.app.named("rows.some").send_many([(n,) for n in range(3)])
+    page.goto(f"{scene.address}/tasks?name=rows.some")
+    expect(page.locator(".bulk")).to_be_hidden()
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(page.locator("[data-selected]")).to_have_text("2")
+    page.locator(".bulk").get_by_role("button", name="Cancel").click()
+    expect(page.locator("#ask-t")).to_have_text("Cancel 2 tasks?")
+    page.get_by_role("button", name="Cancel 2").click()
+    expect(page.locator("main .note")).to_contain_text("Cancelled 2 tasks")
+    assert sorted(each.status().value for each in handles) == ["CANCELLED", "CANCELLED", "PENDING"]
+
+
+def test_an_action_on_a_filter_goes_on_by_itself(
+    page: Page, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.web.pages.bulk.BATCH", 20)
+    scene.app.named("many.rows").send_many([(n,) for n in range(70)])
+    page.goto(f"{scene.address}/tasks?name=many.rows")
+    page.locator("footer").get_by_role("link", name="Cancel").click()
+    page.get_by_role("button", name="Cancel 70").click()
+    expect(page.locator("main .note")).to_contain_text("Cancelled 70 tasks", timeout=15_000)
+
+
+def test_pause_a_queue(page: Page, scene: Scene) -> None:
+    page.goto(f"{scene.address}/queues/later")
+    page.get_by_role("button", name="Pause…").click()
+    page.get_by_role("button", name="Pause queue").click()
+    expect(page.locator("h1 + .st")).to_have_text("Paused")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("h1 + .st")).to_have_count(0)
+
+
+def test_a_page_follows_its_task_and_nothing_jumps(page: Page, scene: Scene) -> None:
+    handle = scene.app.options(queue="live").send("live.task")
+    page.goto(f"{scene.address}/tasks/{handle.id}")
+    place = page.locator(".track").bounding_box()
+    running = scene.hands.take(handle)
+    expect(page.locator("h1 + .st")).to_have_text("In progress", timeout=10_000)
+    assert page.locator(".track").bounding_box() == place
+    piece = evidence.LogPart(running.key, running.token, 1, 0, b"INFO it begins\n")
+    scene.hands.run(evidence.append_logs([piece]))
+    expect(page.locator(".log")).to_contain_text("it begins", timeout=10_000)
+    page.keyboard.press("p")
+    expect(page.locator("#live")).to_have_text("Held")
+    scene.hands.complete(running, '"done"')
+    page.keyboard.press("p")
+    expect(page.locator("h1 + .st")).to_have_text("Completed", timeout=10_000)
+
+
+def test_new_rows_wait_and_what_is_ticked_stays(page: Page, scene: Scene) -> None:
+    scene.app.named("wait.rows").send_many([(n,) for n in range(3)])
+    page.goto(f"{scene.address}/tasks?name=wait.rows")
+    first = page.locator("tbody tr").first
+    box = first.bounding_box()
+    first.locator("input").check()
+    handle = scene.app.send("wait.rows", "new")
+    expect(page.locator(".fresh")).to_have_text("Show 1 newer", timeout=10_000)
+    assert page.locator("tbody tr").count() == 3
+    assert first.locator("input").is_checked()
+    moved = first.bounding_box()
+    assert box is not None
+    assert moved is not None
+    # Only by the line that says so.
+    assert moved["y"] - box["y"] <= 34
+    page.locator(".fresh").click()
+    expect(page.locator(f"[id='t-{handle.id}']")).to_be_visible()
+
+
+def test_it_can_be_read_without_scripts(browser: Browser, scene: Scene) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{scene.address}/tasks?name=shop.fail")
+    page.locator("tbody").get_by_role("link", name="shop.fail").click()
+    expect(page.locator(".err").first).to_contain_text("NO_ROOM")
+    context.close()
+
+
+def test_the_theme_is_chosen(page: Page, scene: Scene) -> None:
+    page.goto(f"{scene.address}/tasks")
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(14, 16, 18)"
