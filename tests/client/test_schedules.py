@@ -79,6 +79,19 @@ def test_routes_decide_when_a_tick_is_fired(app: Holdfast, nightly: Any) -> None
     assert queues == ["elsewhere", "mine"]
 
 
+def test_why_names_the_schedule(app: Holdfast, nightly: Any) -> None:
+    s = app.control.schedules
+    s.add("n", "@daily", nightly.call())
+    run = s.run_now("n")
+    assert "schedule 'n' sent it for its tick of" in str(app.control.tasks.why(run.id))
+    assert "paused" not in str(app.control.tasks.why(run.id))
+    s.pause("n", by="bob")
+    assert "schedule 'n' was paused by bob at" in str(app.control.tasks.why(run.id))
+    s.delete("n")
+    assert "schedule 'n' has been deleted since" in str(app.control.tasks.why(run.id))
+    assert "schedule" not in str(nightly.send().why())
+
+
 def test_backfill(app: Holdfast, nightly: Any) -> None:
     s = app.control.schedules
     s.add("n", "@daily", nightly.call())

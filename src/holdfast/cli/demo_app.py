@@ -87,6 +87,13 @@ def train() -> None:
     time.sleep(60)
 
 
+@app.schedule("* * * * * *", overlap="allow")
+@app.task("tick")
+def tick() -> str:
+    """Is sent by a schedule, every second."""
+    return f"this run stands for {current_task().tick}"
+
+
 @app.task("render", timeout=60)
 def render() -> None:
     """Runs until somebody cancels it."""

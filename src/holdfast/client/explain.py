@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from holdfast.client import explain_limits
+from holdfast.client import explain_limits, explain_schedule
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError, TaskNotFound
 from holdfast.core.moment import from_us, length
@@ -71,6 +71,8 @@ class _Scene:
     """What limits and turns have to do with it, if it is PENDING."""
     route: Route | None = None
     """The route that tasks of its name take to its queue, if one does."""
+    scheduled: Sequence[str] = ()
+    """What the schedule that sent it has to do with it."""
 
     @property
     def are_busy(self) -> bool:
@@ -130,6 +132,7 @@ def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
     if task.status is TaskStatus.PENDING:
         limited = yield from explain_limits.reasons(task, now)
     route = (yield from routes.read()).route_of(task.task_name)
+    scheduled = yield from explain_schedule.reasons(task)
     failed: AttemptRecord | None = None
     if task.attempt and not task.status.is_terminal:
         failed = (yield from last_errors([task_id])).get(task_id)
@@ -143,6 +146,7 @@ def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
         failed,
         limited,
         route if route is not None and task.queue_name in route.queues else None,
+        scheduled,
     )
 
 
@@ -178,7 +182,7 @@ def _ending(task: TaskRecord) -> str:
 
 
 def _explanation(scene: _Scene) -> Why:
-    return Why(UUID(bytes=scene.task.id), scene.task.status, tuple(_reasons(scene)))
+    return Why(UUID(bytes=scene.task.id), scene.task.status, (*_reasons(scene), *scene.scheduled))
 
 
 def _reasons(scene: _Scene) -> Iterator[str]:

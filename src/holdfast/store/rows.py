@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from holdfast.core.errors import ConfigError, PayloadError, UnreadableRow
+from holdfast.core.errors import UnreadableRow
 from holdfast.core.identity import as_text
 from holdfast.core.records import (
     AttemptRecord,
@@ -25,8 +25,6 @@ from holdfast.core.records import (
     WorkerRecord,
     WorkerState,
 )
-from holdfast.core.schedules.definition import MOST_MISSED, ScheduleDefinition
-from holdfast.core.schedules.records import ScheduleRecord, TickCause, TickRecord, TickStatus
 from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.store.op import Key, Row, Rows
 
@@ -173,7 +171,7 @@ def claimed(row: Row, token: bytes, is_utf8: bool = True) -> ClaimedTask:
             scope = optional_uuid(scope_id)
             task = _claimed(key, uuid(id), *rest, *parents, trace_context, scope, inputs, token)
     except (ValueError, TypeError) as error:
-        raise _unfit("holdfast_tasks", row, _CLAIM, error) from error
+        raise unfit("holdfast_tasks", row, _CLAIM, error) from error
     if (
         is_utf8
         # Empty: it was too long to be handed out.
@@ -200,21 +198,6 @@ CREATED_AT: Final = _TASK.index("created_at")
 _ATTEMPT: Final = tuple(field.name for field in fields(AttemptRecord))
 _WORKER: Final = tuple(field.name for field in fields(WorkerRecord))
 _QUEUE: Final = tuple(field.name for field in fields(QueueRecord))
-_DEFINITION: Final = (
-    "name",
-    "pattern",
-    "timezone",
-    "overlap",
-    "missed",
-    "max_missed",
-    "start_at",
-    "end_at",
-    "task_name",
-    "version",
-    "payload",
-)
-_SCHEDULE: Final = _DEFINITION + tuple(field.name for field in fields(ScheduleRecord))[1:]
-_TICK: Final = tuple(field.name for field in fields(TickRecord))
 _STATE: Final = (
     "worker_id",
     "snapshot_at",
@@ -318,7 +301,7 @@ def named(raw: object) -> str:
     return str(raw)
 
 
-def _unfit(table: str, row: Row, columns: Sequence[str], error: Exception) -> UnreadableRow:
+def unfit(table: str, row: Row, columns: Sequence[str], error: Exception) -> UnreadableRow:
     """The error for a row that could not become its record."""
     try:
         check(columns, row, table)
@@ -422,7 +405,7 @@ def attempt(row: Row) -> AttemptRecord:
         values["claim_token"] = uuid(values["claim_token"])
         return AttemptRecord(**values)
     except (ValueError, TypeError) as error:
-        raise _unfit("holdfast_task_attempts", row, _ATTEMPT, error) from error
+        raise unfit("holdfast_task_attempts", row, _ATTEMPT, error) from error
 
 
 def queue(row: Row) -> QueueRecord:
@@ -449,40 +432,3 @@ _WORKER_JSON: Final[dict[str, msgspec.json.Decoder[Any]]] = {
 def worker_state(row: Row) -> WorkerState:
     check(_STATE, row, "holdfast_worker_states")
     return WorkerState(**dict(zip(_STATE, row, strict=True)))
-
-
-def schedule(row: Row) -> ScheduleRecord:
-    """A schedule that can be fired; `UnreadableRow` for any other."""
-    table = "holdfast_schedules"
-    check(_SCHEDULE, row, table)
-    values = dict(zip(_SCHEDULE, row, strict=True))
-    try:
-        definition = ScheduleDefinition(**{name: values.pop(name) for name in _DEFINITION})
-        values["last_task_id"] = optional_uuid(values["last_task_id"])
-        values["declared"] = bool(values["declared"])
-        values["has_waiting"] = bool(values["has_waiting"])
-        record = ScheduleRecord(definition, **values)
-    except (ValueError, TypeError) as error:
-        raise _unfit(table, row, _SCHEDULE, error) from error
-    column = "pattern or timezone"
-    try:
-        definition.rule.first(0)
-        column = "payload"
-        _ = definition.call
-    except (ConfigError, PayloadError) as error:
-        raise UnreadableRow(table, named(row[0]), column, str(error)) from error
-    if not 1 <= definition.max_missed <= MOST_MISSED:
-        reason = f"is {definition.max_missed}"
-        raise UnreadableRow(table, named(row[0]), "max_missed", reason)
-    return record
-
-
-def tick(row: Row) -> TickRecord:
-    check(_TICK, row, "holdfast_schedule_ticks")
-    name, at, status, cause, task_id, noted_at = row
-    try:
-        return TickRecord(
-            name, at, TickStatus(status), TickCause(cause), optional_uuid(task_id), noted_at
-        )
-    except (ValueError, TypeError) as error:
-        raise _unfit("holdfast_schedule_ticks", row, _TICK, error) from error

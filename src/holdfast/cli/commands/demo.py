@@ -111,13 +111,22 @@ class Demonstration:
                     running.cancel()
                 counts = app.control.tasks.count()
                 done = sum(n for status, n in counts.items() if status.is_terminal)
-                live.update(self._picture(counts, done, len(handles)))
-                if done >= len(handles):
+                # Read after the counts: what the schedule sent until now has to end, too.
+                ticks = [each.run_count for each in app.control.schedules.list()]
+                total = len(handles) + sum(ticks)
+                live.update(self._picture(counts, done, total, sum(ticks)))
+                if ticks and min(ticks) > 1 and done >= total:
+                    self._note_ticks(app)
                     return True
                 sleep(_LOOK_EVERY)
         return False
 
-    def _picture(self, counts: Any, done: int, total: int) -> Group:
+    def _note_ticks(self, app: Any) -> None:
+        ids = [tick.task_id for tick in app.control.schedules.history("tick")]
+        runs = [app.handle(task_id) for task_id in ids if task_id is not None]
+        self._sent["tick"] = [run for run in runs if run.status().is_terminal]
+
+    def _picture(self, counts: Any, done: int, total: int, ticks: int) -> Group:
         words = Text()
         for status, number in sorted(counts.items(), key=lambda pair: -pair[0].precedence):
             words.append(f"{number:4d} {status.label.lower()}  ", STYLES[status])
@@ -125,7 +134,7 @@ class Demonstration:
         how_far = report.status.label.lower() if report.status.is_terminal else "waiting"
         if report.progress is not None and not report.status.is_terminal:
             how_far = progress_text(report.progress)
-        line = Text(f"report: {how_far}", "dim")
+        line = Text(f"report: {how_far}; the schedule has sent tick {ticks} time(s)", "dim")
         return Group(ProgressBar(total=total, completed=done, width=60), words, line)
 
     def _sum_up(self) -> None:
@@ -149,6 +158,7 @@ class Demonstration:
             "holdfast tasks show ID               one task: attempts, arguments, traceback\n"
             "holdfast tasks log ID                what it printed\n"
             "holdfast dead-letters resubmit --all let what failed run again\n"
+            "holdfast schedules history tick      the schedule, which fired every second\n"
             "The README shows how to define tasks of your own in five lines.",
             markup=False,
         )

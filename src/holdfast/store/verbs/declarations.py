@@ -17,7 +17,7 @@ from holdfast.core.errors import UnreadableRow
 from holdfast.core.payload.codec import to_json
 from holdfast.core.schedules.definition import ScheduleDefinition
 from holdfast.core.schedules.records import ScheduleRecord
-from holdfast.store import rows
+from holdfast.store import rows, schedule_rows
 from holdfast.store.op import Statement, Steps, alone, reads, writes
 from holdfast.store.verbs import schedules
 from holdfast.store.verbs.live_declarations import live_declarations
@@ -57,7 +57,7 @@ def unsettled(mine: Mapping[str, ScheduleDefinition]) -> Steps[tuple[list[str], 
     found = yield Statement("read_schedules")
     live = yield from live_declarations()
     known: dict[str, ScheduleRecord] = {}
-    for record in rows.readable(rows.schedule, found):
+    for record in rows.readable(schedule_rows.schedule, found):
         known[record.name] = record
     anew: list[str] = []
     for name, definition in mine.items():
@@ -92,7 +92,7 @@ def declare(definition: ScheduleDefinition) -> Steps[Declared]:
             return Declared.NEW
         return Declared.YIELDED
     try:
-        record = rows.schedule(found[0])
+        record = schedule_rows.schedule(found[0])
     except UnreadableRow:
         if not found[0][_DECLARED]:
             return Declared.TAKEN

@@ -18,7 +18,7 @@ from holdfast.core.payload.codec import to_json
 from holdfast.core.schedules.definition import ScheduleDefinition
 from holdfast.core.schedules.records import ScheduleRecord, TickCause
 from holdfast.core.schedules.timing import Once
-from holdfast.store import rows
+from holdfast.store import rows, schedule_rows
 from holdfast.store.op import At, Channel, Hint, Statement, Steps, reads, writes
 from holdfast.store.verbs.live_declarations import live_declarations
 
@@ -38,7 +38,7 @@ def unknown(name: str) -> ConfigError:
 def list_schedules(set_aside: list[UnreadableRow] | None = None) -> Steps[list[ScheduleRecord]]:
     """Every schedule, by name; those that cannot be read are added to `set_aside`."""
     found = yield Statement("read_schedules")
-    return list(rows.readable(rows.schedule, found, set_aside))
+    return list(rows.readable(schedule_rows.schedule, found, set_aside))
 
 
 @reads
@@ -52,7 +52,7 @@ def find(name: str) -> Steps[ScheduleRecord]:
     found = yield Statement("read_schedule", {"name": name})
     if not found:
         raise unknown(name)
-    return rows.schedule(found[0])
+    return schedule_rows.schedule(found[0])
 
 
 def lock(name: str) -> Steps[ScheduleRecord]:
@@ -60,7 +60,7 @@ def lock(name: str) -> Steps[ScheduleRecord]:
     found = yield Statement("lock_schedule", {"name": name})
     if not found:
         raise unknown(name)
-    return rows.schedule(found[0])
+    return schedule_rows.schedule(found[0])
 
 
 def clock() -> Steps[int]:
@@ -97,7 +97,7 @@ def add(definition: ScheduleDefinition, *, by: str | None = None) -> Steps[Sched
 
 def _locked(name: str) -> Steps[ScheduleRecord | None]:
     found = yield Statement("lock_schedule", {"name": name})
-    return rows.schedule(found[0]) if found else None
+    return schedule_rows.schedule(found[0]) if found else None
 
 
 def insert(
@@ -243,7 +243,7 @@ def delete(name: str) -> Steps[bool]:
     if not found:
         return False
     try:
-        declared = rows.schedule(found[0]).declared
+        declared = schedule_rows.schedule(found[0]).declared
     except UnreadableRow:
         declared = False
     if declared and name in (yield from live_declarations()):

@@ -28,7 +28,7 @@ from holdfast.core.schedules.records import (
     TickStatus,
 )
 from holdfast.core.workflows.plan import StepPlan, WorkflowPlan
-from holdfast.store import rows
+from holdfast.store import rows, schedule_rows
 from holdfast.store.op import At, Column, Row, Statement, Steps, Table, Texts, reads, writes
 from holdfast.store.verbs import routes, schedules, workflows
 from holdfast.store.verbs.live_declarations import live_declarations
@@ -106,7 +106,7 @@ def fire(name: str, *, declared_here: bool = False) -> Steps[Fired | None]:
     found = yield Statement("try_schedule", {"name": name})
     if not found:
         return None
-    record = rows.schedule(found[0])
+    record = schedule_rows.schedule(found[0])
     now = yield from schedules.clock()
     if record.paused_at is not None or record.stopped_at is not None:
         return None
@@ -309,7 +309,7 @@ def history(
     found = yield Statement(
         "read_ticks", {"name": name, "before_tick": schedules.at(before), "limit": limit}
     )
-    return list(rows.readable(rows.tick, found, set_aside))
+    return list(rows.readable(schedule_rows.tick, found, set_aside))
 
 
 @reads

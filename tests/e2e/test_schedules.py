@@ -1,0 +1,78 @@
+"""Schedules with real workers: on time, changed while they run, and gone with their code."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from statistics import median
+
+import pytest
+
+from tests.support.deadline import until
+from tests.support.site import Site
+from tests.support.sites import MakeSite
+
+USUAL = 0.1
+WORST = 0.5
+
+
+@pytest.fixture(scope="module")
+def site(make_site: MakeSite) -> Site:
+    site = make_site("tests.e2e.programs.scheduled")
+    site.worker("-c", "2", "--lease", "5").ready()
+    until(lambda: site.ledger.lines("declared"), what="a first tick")
+    return site
+
+
+@pytest.mark.alone
+def test_a_tick_starts_at_its_time(site: Site) -> None:
+    seen = len(site.ledger.lines("declared"))
+    lines = until(
+        lambda: site.ledger.lines("declared")[seen:][4:] and site.ledger.lines("declared")
+    )
+    ahead = time.time() - time.monotonic()
+    late = [line.at + ahead - float(line.key) for line in lines[seen:]]
+    assert min(late) > -0.05
+    assert median(late) < USUAL, late
+    assert max(late) < WORST, late
+
+
+@pytest.mark.alone
+def test_a_schedule_that_is_added_wakes_an_idle_worker(site: Site) -> None:
+    at = datetime.now(UTC) + timedelta(seconds=0.4)
+    stamp = site.module.stamp
+    site.app.control.schedules.add("soon", at, stamp.call("soon"))
+    (line,) = until(lambda: site.ledger.lines("soon"), within=5)
+    ahead = time.time() - time.monotonic()
+    assert -0.05 < line.at + ahead - at.timestamp() < WORST
+    assert float(line.key) == pytest.approx(at.timestamp(), abs=1e-4)
+
+
+def test_a_pause_and_what_the_history_says(site: Site) -> None:
+    s = site.app.control.schedules
+    assert s.pause("every-second", by="ann")
+    shown = s.show("every-second")
+    assert (shown.declared, shown.paused_by) == (True, "ann")
+    number = shown.run_count
+    assert all(tick.cause == "tick" for tick in s.history("every-second"))
+    assert s.show("every-second").run_count == number
+    s.resume("every-second")
+    until(lambda: s.show("every-second").run_count > number, what="it to go on")
+
+
+def test_one_whose_code_is_gone_has_stopped(fresh_site: MakeSite) -> None:
+    site = fresh_site("tests.e2e.programs.scheduled")
+    first = site.worker("-c", "1", "--lease", "2").ready()
+    s = site.app.control.schedules
+    until(lambda: s.list(), what="the schedule to be declared")
+    assert s.show("every-second").state == "active"
+    assert first.stop() == 0
+    assert s.show("every-second").state == "stopped"
+    # Other code on the same database fires nothing of it.
+    site.program = "tests.e2e.programs.timing"
+    other = site.worker("-c", "1", "--lease", "2").ready()
+    until(lambda: s.show("every-second").stopped_at is not None, what="it to be noted")
+    until(lambda: "has stopped: no live worker declares it" in other.said)
+    runs = s.show("every-second").run_count
+    assert s.show("every-second").run_count == runs
+    assert other.stop() == 0
