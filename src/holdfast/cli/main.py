@@ -23,7 +23,7 @@ COMMANDS: Final = {
     "queues": "See what waits; pause, resume and limit queues.",
     "workers": "See which workers there are; have them stop.",
     "routes": "Send tasks to queues by their names: list, set, delete.",
-    "dead-letters": "Tasks that failed for good: list, resubmit, delete.",
+    "dead-letters": "Tasks that failed for good: list, causes, resubmit, delete.",
     "doctor": "Find what endangers tasks, or keeps them from running.",
     "web": "Serve the dashboard and the HTTP API.",
     "schedules": "See what fires when; add, pause, run, backfill, delete.",

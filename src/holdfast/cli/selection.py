@@ -212,7 +212,7 @@ def show_page(
     place = session.place.described
     show_tasks(session.screen, page, session.control.now(), place=place, failed=failed, dead=dead)
     if not page.tasks and page.next is None and where.name is not None:
-        _suggest_name(session, where.name)
+        suggest_name(session, where.name)
 
 
 def _page(session: CommandSession, where: TaskFilters, limit: int, after: UUID | None) -> TaskPage:
@@ -231,7 +231,7 @@ def _page(session: CommandSession, where: TaskFilters, limit: int, after: UUID |
     return TaskPage(found, rest, list(unreadable.values()))
 
 
-def _suggest_name(session: CommandSession, name: str) -> None:
+def suggest_name(session: CommandSession, name: str) -> None:
     """Say which name may have been meant by one that no task has."""
     known = {info.name for info in session.control.tasks.list(limit=MAX_PAGE).tasks}
     known |= {task.name for task in session.place.tasks}

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import getpass
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import Final, Self, TypeVar
+from uuid import UUID
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.payload.codec import to_json
@@ -20,10 +21,20 @@ from holdfast.core.text import clean
 from holdfast.store.op import Mode, Op, Steps
 from holdfast.store.verbs.audit_entries import NewEntry, add_entry
 
-__all__ = ["Acting", "Effect", "actor_here", "recorded", "system_user"]
+__all__ = [
+    "Acting",
+    "Effect",
+    "actor_here",
+    "choosing",
+    "effect_on",
+    "recorded",
+    "system_user",
+]
 
 T = TypeVar("T")
 
+IDS_RECORDED: Final = 100
+"""How many ids the record of one action names."""
 _LONGEST: Final = 1000
 _LONGEST_DETAIL: Final = 10_000
 
@@ -93,6 +104,21 @@ def actor_here() -> str:
 
 def _here() -> _Actor:
     return _actor.get() or _Actor(system_user(), f"program on {socket.gethostname()}")
+
+
+def choosing(by_what: str) -> Acting:
+    """The same who acts already, with what the tasks were chosen by."""
+    actor = _here()
+    return Acting(actor.by, actor.origin, actor.filter or by_what)
+
+
+def effect_on(ids: Sequence[bytes], changes: dict[str, object] | None = None) -> Effect:
+    """What was done to these tasks."""
+    names = [str(UUID(bytes=raw)) for raw in ids]
+    if len(names) == 1:
+        return Effect(1, f"task {names[0]}", changes)
+    detail = {**(changes or {}), "ids": names[:IDS_RECORDED]}
+    return Effect(len(names), f"{len(names):,} tasks", detail)
 
 
 def recorded(

@@ -15,13 +15,14 @@ from typing import Final, TypeVar, Unpack
 from uuid import UUID
 
 from holdfast.client.access import Access
-from holdfast.client.acting import Acting, Effect, actor_here, recorded
+from holdfast.client.acting import Acting, Effect, actor_here, effect_on, recorded
 from holdfast.client.audit_control import AuditControl
+from holdfast.client.dead_letter_control import DeadLetterControl
 from holdfast.client.doctor.examined import ExaminedStore
 from holdfast.client.ending_tail import FollowedTasks
 from holdfast.client.info import Listing
 from holdfast.client.limit_control import LimitedQueues, LimitedTasks
-from holdfast.client.one_task import ManyVerb, ResubmitOptions, resubmission
+from holdfast.client.one_task import ResubmitOptions, resubmission
 from holdfast.client.route_control import RouteControl
 from holdfast.client.schedule_control import ScheduleControl
 from holdfast.client.stats_control import StatsControl
@@ -37,7 +38,7 @@ from holdfast.core.options.limit import Limit
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import QueueRecord, TaskFilter
 from holdfast.core.status import TaskStatus
-from holdfast.store.op import Op, Steps, reads, writes
+from holdfast.store.op import Op, Steps, reads
 from holdfast.store.verbs import cancel, inspect, limits, operate, queues, timing, workers
 from holdfast.store.verbs.unreadable import delete_unreadable
 
@@ -55,9 +56,6 @@ MAX_PAGE: Final = inspect.MAX_PAGE
 """The largest page of a list."""
 COUNT_CAP: Final = queues.COUNT_CAP
 """Where the counting of a queue's tasks stops."""
-
-_IDS_RECORDED: Final = 100
-"""How many ids the record of one action names."""
 
 T = TypeVar("T")
 
@@ -224,52 +222,6 @@ class TaskControl(FollowedTasks, LimitedTasks, TaskQuestions, TaskSearch):
         return await self._access.arun(_deleting_unreadable(keys))
 
 
-class DeadLetterControl:
-    """`app.control.dead_letters`: the tasks that failed for good, until somebody decides.
-
-    A verb leaves any other task as it is.
-    """
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-
-    def list(
-        self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
-    ) -> TaskPage:
-        """One page of the dead letters that fit, the newest first."""
-        where["dead"] = True
-        return page_of(self._access.run(listing(before, limit, where)))
-
-    async def alist(
-        self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[Filter]
-    ) -> TaskPage:
-        """One page of the dead letters that fit, the newest first."""
-        where["dead"] = True
-        return page_of(await self._access.arun(listing(before, limit, where)))
-
-    def resubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
-        """Let dead letters run again; False for each that is none, or does not exist."""
-        verb = resubmission(**options)
-        return _by_uuid(self._access.run(_done("resubmit", partial(_of_dead, raw_ids(ids), verb))))
-
-    async def aresubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
-        """Let dead letters run again; False for each that is none, or does not exist."""
-        verb = resubmission(**options)
-        return _by_uuid(
-            await self._access.arun(_done("resubmit", partial(_of_dead, raw_ids(ids), verb)))
-        )
-
-    def delete(self, *ids: TaskId) -> dict[UUID, bool]:
-        """Remove dead letters; False for each that is none, or does not exist."""
-        verb = partial(_of_dead, raw_ids(ids), operate.delete)
-        return _by_uuid(self._access.run(_done("delete", verb)))
-
-    async def adelete(self, *ids: TaskId) -> dict[UUID, bool]:
-        """Remove dead letters; False for each that is none, or does not exist."""
-        verb = partial(_of_dead, raw_ids(ids), operate.delete)
-        return _by_uuid(await self._access.arun(_done("delete", verb)))
-
-
 class QueueControl(LimitedQueues):
     """`app.control.queues`."""
 
@@ -319,7 +271,7 @@ def _done(
     verb: str, make: Callable[[], Op[dict[bytes, bool]]], changes: dict[str, object] | None = None
 ) -> Callable[[], Op[dict[bytes, bool]]]:
     """Record for which tasks a verb was done."""
-    return recorded(verb, make, lambda done: _effect([k for k, v in done.items() if v], changes))
+    return recorded(verb, make, lambda done: effect_on([k for k, v in done.items() if v], changes))
 
 
 def _counting(queue: str | None) -> Callable[[], Op[inspect.Counts]]:
@@ -331,7 +283,7 @@ def _cancelling(ids: Iterable[TaskId]) -> Callable[[], Op[dict[bytes, TaskStatus
     return recorded(
         "cancel",
         partial(cancel.cancel, raw_ids(ids)),
-        lambda done: _effect([task for task, status in done.items() if status in ended]),
+        lambda done: effect_on([task for task, status in done.items() if status in ended]),
     )
 
 
@@ -356,24 +308,8 @@ def _resuming(queue: str) -> Callable[[], Op[bool]]:
     return recorded("resume", verb, lambda resumed: Effect(int(resumed), f"queue {queue}"))
 
 
-def _effect(ids: Sequence[bytes], changes: dict[str, object] | None = None) -> Effect:
-    names = [str(UUID(bytes=raw)) for raw in ids]
-    if len(names) == 1:
-        return Effect(1, f"task {names[0]}", changes)
-    detail = {**(changes or {}), "ids": names[:_IDS_RECORDED]}
-    return Effect(len(names), f"{len(names):,} tasks", detail)
-
-
 def _by_uuid(answers: dict[bytes, T]) -> dict[UUID, T]:
     return {UUID(bytes=task_id): answer for task_id, answer in answers.items()}
-
-
-@writes
-def _of_dead(ids: Sequence[bytes], verb: ManyVerb) -> Steps[dict[bytes, bool]]:
-    """Apply a verb to those of these tasks that are dead letters."""
-    found = yield from inspect.tasks_by_id(ids)
-    done = yield from verb([raw for raw, record in found.items() if record.dead])
-    return {raw: done.get(raw, False) for raw in ids}
 
 
 def _rescheduling(

@@ -23,7 +23,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.store.op import Op
 from holdfast.store.verbs import inspect, newest
 
-__all__ = ["Filter", "TaskIds", "TaskPage", "TaskSearch", "listing", "page_of"]
+__all__ = ["Filter", "TaskIds", "TaskPage", "TaskSearch", "listing", "page_of", "wanted_of"]
 
 MOST_IDS: Final = 10_000
 """How many ids one question is answered with."""
@@ -103,7 +103,7 @@ def _fitting(
 ) -> Callable[[], Op[tuple[list[bytes], bytes | None]]]:
     start = None if before is None else as_bytes(before)
     size = min(checks.at_least(1, limit, "limit"), MOST_IDS)
-    return partial(inspect.fitting, _wanted(where), before=start, limit=size)
+    return partial(inspect.fitting, wanted_of(where), before=start, limit=size)
 
 
 def _ids_of(found: tuple[list[bytes], bytes | None]) -> TaskIds:
@@ -115,10 +115,11 @@ def listing(before: UUID | str | None, limit: int, where: Filter) -> Callable[[]
     """One page of the tasks that fit."""
     start = None if before is None else as_bytes(before)
     size = checks.at_least(1, limit, "limit")
-    return partial(newest.newest, _wanted(where), before=start, limit=size)
+    return partial(newest.newest, wanted_of(where), before=start, limit=size)
 
 
-def _wanted(where: Filter) -> TaskFilter:
+def wanted_of(where: Filter) -> TaskFilter:
+    """The filter as the store takes it, checked."""
     unknown = where.keys() - Filter.__annotations__.keys()
     if unknown:
         names = ", ".join(sorted(Filter.__annotations__))

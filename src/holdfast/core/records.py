@@ -369,3 +369,12 @@ class TaskFilter:
     dead: bool | None = None
     text: str | None = None
     """Part of an id, a name or a key, in any case of the letters A to Z."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterFilter(TaskFilter):
+    """Which dead letters are meant; None means any. `text` may also be a part of the reason."""
+
+    version: int | None = None
+    ended_from: int | None = None
+    ended_until: int | None = None

@@ -91,6 +91,11 @@ def as_bound(text: str) -> str | bytes:
     return text if _is_utf8(text) else text.encode("utf-8", "surrogateescape")
 
 
+def within_calendar(us: int | None) -> int:
+    """A time that a datetime can hold, whatever the row says."""
+    return max(_EARLIEST_US, min(us or 0, _LATEST_US))
+
+
 def key(value: bytes | str | int) -> Key:
     """A row key: an id on PostgreSQL, an integer on SQLite."""
     return value if type(value) is int else uuid(value)  # type: ignore[arg-type]

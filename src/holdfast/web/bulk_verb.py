@@ -17,7 +17,8 @@ from time import monotonic
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from holdfast.client.control import Control, Filter
+from holdfast.client.control import Control
+from holdfast.client.task_search import Filter
 from holdfast.core.errors import UniqueConflict, UpstreamEnded
 from holdfast.core.status import TaskStatus
 from holdfast.web.allowed import statuses_for

@@ -214,8 +214,9 @@ def test_dead_letters(operator: Operator, lab: Lab) -> None:
         [f"{text(other)}  not a dead letter: it is CANCELLED", f"{UNKNOWN}  no such task"]
     )
     said = operator("dead", "resubmit", "--all", answer="y\n")
-    assert "resubmit 1 task (1 FAILED)?" in said.err
-    assert said.lines == [f"{text(dead)}  resubmitted; it is PENDING"]
+    assert "resubmit 1 dead letter (1 BOOM)?" in said.err
+    assert said.lines == ["1 dead letter resubmitted"]
+    assert lab.statuses([dead]) == [TaskStatus.PENDING]
     again = lab.reach(TaskStatus.STALLED).id
     assert operator("dead", "delete", text(again)).lines == [f"{text(again)}  deleted"]
     assert lab.statuses([again, other]) == [None, CANCELLED]

@@ -13,7 +13,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.client.control import MAX_PAGE, Filter
+from holdfast.client.control import MAX_PAGE
+from holdfast.client.task_search import Filter
 from holdfast.core.status import TaskStatus
 
 __all__ = ["Moment", "Name", "PageSize", "TaskWhere", "Word"]

@@ -1,0 +1,217 @@
+"""`app.control.dead_letters`: the tasks that failed for good, until somebody decides.
+
+Owns what is asked about them, and the verbs by id; what is done to all that a filter finds is
+`dead_letter_work`. No verb here touches any other task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Literal, Unpack
+from uuid import UUID
+
+from holdfast.client.access import Access
+from holdfast.client.acting import choosing, effect_on, recorded
+from holdfast.client.dead_letter_work import (
+    AtOnce,
+    DeadFilter,
+    ResubmitWhere,
+    Tell,
+    Treated,
+    adrive,
+    counted,
+    drive,
+    parts,
+    resubmitting,
+    shown,
+    successful,
+    treated,
+    wanted_dead,
+)
+from holdfast.client.one_task import ManyVerb, ResubmitOptions, resubmission
+from holdfast.client.task_questions import TaskId, raw_ids
+from holdfast.client.task_search import TaskPage, page_of
+from holdfast.core.errors import ConfigError
+from holdfast.core.identity import as_bytes
+from holdfast.core.moment import from_us
+from holdfast.core.options import checks
+from holdfast.store.op import Op
+from holdfast.store.verbs import dead_letters, inspect, operate
+
+__all__ = ["DeadCause", "DeadCount", "DeadFilter", "DeadLetterControl", "Treated"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadCause:
+    """How many died in one way."""
+
+    error_code: str | None
+    name: str
+    version: int
+    queue: str
+    count: int
+    first_at: datetime
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DeadCount:
+    """How many died in one stretch of time."""
+
+    at: datetime
+    """When it begins."""
+    count: int
+    by_code: Mapping[str | None, int]
+
+
+class DeadLetterControl:
+    """`app.control.dead_letters`. A verb leaves any other task as it is."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def list(
+        self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[DeadFilter]
+    ) -> TaskPage:
+        """One page of the dead letters that fit, the newest first."""
+        return page_of(self._access.run(_listing(before, limit, where)))
+
+    async def alist(
+        self, *, before: UUID | str | None = None, limit: int = 50, **where: Unpack[DeadFilter]
+    ) -> TaskPage:
+        """One page of the dead letters that fit, the newest first."""
+        return page_of(await self._access.arun(_listing(before, limit, where)))
+
+    def count(self, **where: Unpack[DeadFilter]) -> int:
+        """How many fit."""
+        return drive(self._access, counted(wanted_dead(where)))
+
+    async def acount(self, **where: Unpack[DeadFilter]) -> int:
+        """How many fit."""
+        return await adrive(self._access, counted(wanted_dead(where)))
+
+    def causes(self, **where: Unpack[DeadFilter]) -> Sequence[DeadCause]:
+        """How many of those that fit died of what: the most frequent first."""
+        return _by_cause(drive(self._access, parts(wanted_dead(where))))
+
+    async def acauses(self, **where: Unpack[DeadFilter]) -> Sequence[DeadCause]:
+        """How many of those that fit died of what: the most frequent first."""
+        return _by_cause(await adrive(self._access, parts(wanted_dead(where))))
+
+    def over_time(
+        self, step: Literal["hour", "day"] = "hour", **where: Unpack[DeadFilter]
+    ) -> Sequence[DeadCount]:
+        """How many of those that fit died in each hour or day, in order; those without are left
+        out."""
+        length = _step(step)
+        return _by_time(drive(self._access, parts(wanted_dead(where))), length)
+
+    async def aover_time(
+        self, step: Literal["hour", "day"] = "hour", **where: Unpack[DeadFilter]
+    ) -> Sequence[DeadCount]:
+        """How many of those that fit died in each hour or day, in order; those without are left
+        out."""
+        length = _step(step)
+        return _by_time(await adrive(self._access, parts(wanted_dead(where))), length)
+
+    def resubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
+        """Let dead letters run again; False for each that is none, or does not exist."""
+        return _by_uuid(self._access.run(_of("resubmit", raw_ids(ids), resubmission(**options))))
+
+    async def aresubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
+        """Let dead letters run again; False for each that is none, or does not exist."""
+        verb = resubmission(**options)
+        return _by_uuid(await self._access.arun(_of("resubmit", raw_ids(ids), verb)))
+
+    def resubmit_all(self, **where: Unpack[ResubmitWhere]) -> Treated:
+        """Let all that fit run again, at once or at a rate; without a filter, all there are."""
+        wanted, how, tell = resubmitting(where)
+        with choosing(shown(where)):
+            return drive(self._access, treated("resubmit", wanted, how, tell))
+
+    async def aresubmit_all(self, **where: Unpack[ResubmitWhere]) -> Treated:
+        """Let all that fit run again, at once or at a rate; without a filter, all there are."""
+        wanted, how, tell = resubmitting(where)
+        with choosing(shown(where)):
+            return await adrive(self._access, treated("resubmit", wanted, how, tell))
+
+    def delete(self, *ids: TaskId) -> dict[UUID, bool]:
+        """Remove dead letters; False for each that is none, or does not exist."""
+        return _by_uuid(self._access.run(_of("delete", raw_ids(ids), operate.delete)))
+
+    async def adelete(self, *ids: TaskId) -> dict[UUID, bool]:
+        """Remove dead letters; False for each that is none, or does not exist."""
+        return _by_uuid(await self._access.arun(_of("delete", raw_ids(ids), operate.delete)))
+
+    def delete_all(self, *, progress: Tell | None = None, **where: Unpack[DeadFilter]) -> Treated:
+        """Remove all that fit, with their attempts and logs; without a filter, all there are."""
+        wanted = wanted_dead(where)
+        with choosing(shown(where)):
+            return drive(self._access, treated("delete", wanted, AtOnce(operate.delete), progress))
+
+    async def adelete_all(
+        self, *, progress: Tell | None = None, **where: Unpack[DeadFilter]
+    ) -> Treated:
+        """Remove all that fit, with their attempts and logs; without a filter, all there are."""
+        wanted = wanted_dead(where)
+        with choosing(shown(where)):
+            return await adrive(
+                self._access, treated("delete", wanted, AtOnce(operate.delete), progress)
+            )
+
+
+def _of(verb: str, ids: Sequence[bytes], apply: ManyVerb) -> Callable[[], Op[dict[bytes, bool]]]:
+    made = partial(dead_letters.of_dead, ids, apply)
+    return recorded(verb, made, lambda done: effect_on(successful(done)))
+
+
+def _by_uuid(answers: dict[bytes, bool]) -> dict[UUID, bool]:
+    return {UUID(bytes=raw): answer for raw, answer in answers.items()}
+
+
+def _listing(
+    before: UUID | str | None, limit: int, where: DeadFilter
+) -> Callable[[], Op[inspect.Page]]:
+    start = None if before is None else as_bytes(before)
+    size = checks.at_least(1, limit, "limit")
+    return partial(dead_letters.list_dead, wanted_dead(where), before=start, limit=size)
+
+
+def _by_cause(found: Sequence[dead_letters.DeathCount]) -> list[DeadCause]:
+    sums: dict[tuple[str | None, str, int, str], DeadCause] = {}
+    for part in found:
+        key = (part.error_code, part.task_name, part.version, part.queue_name)
+        first, last = from_us(part.first_at), from_us(part.last_at)
+        known = sums.get(key)
+        sums[key] = (
+            DeadCause(*key, part.number, first, last)
+            if known is None
+            else replace(
+                known,
+                count=known.count + part.number,
+                first_at=min(known.first_at, first),
+                last_at=max(known.last_at, last),
+            )
+        )
+    return sorted(sums.values(), key=lambda cause: (-cause.count, cause.name, cause.queue))
+
+
+def _by_time(found: Sequence[dead_letters.DeathCount], length: timedelta) -> list[DeadCount]:
+    sums: dict[int, dict[str | None, int]] = {}
+    us = length // timedelta(microseconds=1)
+    for part in found:
+        codes = sums.setdefault(part.hour - part.hour % us, {})
+        codes[part.error_code] = codes.get(part.error_code, 0) + part.number
+    return [
+        DeadCount(from_us(at), sum(codes.values()), codes) for at, codes in sorted(sums.items())
+    ]
+
+
+def _step(step: str) -> timedelta:
+    known = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+    if step not in known:
+        raise ConfigError(f"step={step!r:.100} is unknown: use hour or day", option="step")
+    return known[step]
