@@ -60,7 +60,7 @@ class Dashboard:
         self.app = app
         self._access = access
         self._tokens = tokens
-        self._hidden = frozenset(hide)
+        self._hidden = frozenset((*hide, *app.config.redact_keys))
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
         self.routes = (*api_routes.ROUTES, *page_routes.ROUTES)
         if tokens is not None:

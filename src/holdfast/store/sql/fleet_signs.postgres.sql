@@ -6,10 +6,11 @@ SELECT
     (SELECT count(*) FROM holdfast_leases),
     (SELECT min(expires_at) FROM holdfast_leases WHERE isfinite(expires_at)),
     worker.alive, worker.silent,
-    (SELECT count(*) FROM holdfast_schedules WHERE enabled),
+    (SELECT count(*) FROM holdfast_schedules WHERE paused_at IS NULL AND stopped_at IS NULL),
     (
         SELECT min(next_run_at) FROM holdfast_schedules
-        WHERE enabled AND next_run_at <= :now AND isfinite(next_run_at)
+        WHERE paused_at IS NULL AND stopped_at IS NULL AND next_run_at <= :now
+            AND isfinite(next_run_at)
     )
 FROM (
     SELECT

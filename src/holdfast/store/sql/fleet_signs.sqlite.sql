@@ -6,8 +6,11 @@ SELECT
     (SELECT count(*) FROM holdfast_leases),
     (SELECT min(expires_at) FROM holdfast_leases),
     worker.alive, worker.silent,
-    (SELECT count(*) FROM holdfast_schedules WHERE enabled),
-    (SELECT min(next_run_at) FROM holdfast_schedules WHERE enabled AND next_run_at <= :now)
+    (SELECT count(*) FROM holdfast_schedules WHERE paused_at IS NULL AND stopped_at IS NULL),
+    (
+        SELECT min(next_run_at) FROM holdfast_schedules
+        WHERE paused_at IS NULL AND stopped_at IS NULL AND next_run_at <= :now
+    )
 FROM (
     SELECT
         count(*) FILTER (WHERE is_alive) AS alive,

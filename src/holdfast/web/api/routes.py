@@ -10,11 +10,14 @@ from holdfast.web.api import (
     dead_letters,
     evidence,
     health,
+    metrics,
     queues,
     reference,
+    schedules,
     sending,
     stats,
     task_actions,
+    task_routes,
     tasks,
     workers,
 )
@@ -32,7 +35,10 @@ ROUTES: Final[Sequence[WebRoute]] = reference.with_reference(
         *queues.ROUTES,
         *workers.ROUTES,
         *stats.ROUTES,
+        *schedules.ROUTES,
+        *task_routes.ROUTES,
         *audit.ROUTES,
         *health.ROUTES,
+        *metrics.ROUTES,
     )
 )

@@ -24,7 +24,7 @@ from holdfast.web.api.task_filter import Moment, Name
 from holdfast.web.context import Context
 from holdfast.web.problem import Refusal
 
-__all__ = ["ROUTES"]
+__all__ = ["ROUTES", "OptionsBody", "named_task"]
 
 _ROOM: Final = 100_000
 """Bytes of a body beside the arguments."""
@@ -121,7 +121,8 @@ def _room(context: Context) -> int:
     return context.app.config.max_payload + _ROOM
 
 
-def _task(context: Context, name: str, version: int | None) -> Task[..., Any]:
+def named_task(context: Context, name: str, version: int | None) -> Task[..., Any]:
+    """The task of this name; without a version, the only one that the app knows."""
     if version is None:
         known = [task.version for task in context.app.tasks if task.name == name]
         version = known[0] if len(known) == 1 else 1
@@ -153,7 +154,7 @@ async def send_task(context: Context, body: SendBody) -> SentDocument:
     options = body.options.given
     if body.id is not None:
         options["id"] = body.id
-    task = _task(context, body.name, body.version)
+    task = named_task(context, body.name, body.version)
     handle = await task.options(**options).asend(*body.args, **body.kwargs)
     await _note(context, handle, body.name)
     return SentDocument(id=handle.id, created=handle.created)
@@ -169,7 +170,7 @@ async def send_many_tasks(context: Context, body: SendManyBody) -> SentManyDocum
             raise Refusal(422, "invalid", f"{path}: give args or kwargs, not both", path=path)
         given = call.args if call.kwargs is UNSET else call.kwargs
         calls.append([] if given is UNSET else given)
-    task = _task(context, body.name, body.version).options(**body.options.given)
+    task = named_task(context, body.name, body.version).options(**body.options.given)
     handles = await task.asend_many(calls)
     sent = sum(handle.created for handle in handles)
     async with context.acting():
