@@ -35,6 +35,7 @@ from holdfast.core.hooks import AppHooks
 from holdfast.core.identity import sought
 from holdfast.core.records import TaskRecord
 from holdfast.core.status import TaskStatus
+from holdfast.core.tracing import Tracing
 from holdfast.core.workflows.records import WorkflowRecord
 
 if TYPE_CHECKING:
@@ -143,6 +144,13 @@ class Holdfast:
     async def aresend_many(self, error: HoldfastError) -> list[TaskHandle[Any]]:
         """Make a `send_many` that failed again, under the same ids."""
         return await self._dispatch.asend_all(_calls_of(error), repeated=True)
+
+    def trace_with(self, tracing: Tracing | None) -> None:
+        """Have this watch every send of this process, and every run of workers that import the app.
+
+        `holdfast.contrib.otel.instrument(app)` gives one for OpenTelemetry.
+        """
+        self._dispatch.tracing = tracing
 
     def using(self, connection: Any) -> Using:
         """Work inside the transaction of your own connection, for the length of a block.
@@ -264,6 +272,7 @@ class Holdfast:
             tasks=list(self._registry),
             schedules=self.schedule.definitions(),
             hooks=self.hooks,
+            tracing=self._dispatch.tracing,
             home=self._access,
             borrow=self._access.borrow,
         )

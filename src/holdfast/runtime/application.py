@@ -15,6 +15,7 @@ from holdfast.core.hooks import OF_WORKER, AppHooks
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.options.limit import encode
 from holdfast.core.schedules.definition import ScheduleDefinition
+from holdfast.core.tracing import Tracing
 from holdfast.runtime.wire.messages import KnownSchedule, KnownTask, Manifest
 from holdfast.store.callers.home import Home
 from holdfast.store.protocol import Store
@@ -43,6 +44,8 @@ class Application:
     tasks: Sequence[TaskDefinition]
     schedules: Sequence[ScheduleDefinition]
     hooks: AppHooks
+    tracing: Tracing | None
+    """Who watches sends and runs, if somebody does."""
     home: Home
     """Where a connection of the user's has to lead for `complete_in`."""
     borrow: Callable[[Store], None]

@@ -64,7 +64,12 @@ class Inline:
             (task.name, task.version, task.task_options) for task in application.tasks
         )
         self._plans = {
-            task.key: TaskPlan(task, self.max_payload, hooks.hooks_for(application.hooks, task))
+            task.key: TaskPlan(
+                task,
+                self.max_payload,
+                hooks.hooks_for(application.hooks, task),
+                application.tracing,
+            )
             for task in application.tasks
         }
         self._running: ClaimedTask | None = None

@@ -135,7 +135,9 @@ class Form:
             chosen["unique_until"] = self._unique.stored_until
             chosen["unique_period_us"] = self._unique.period_us
         blank = blank._replace(**chosen)
-        self._name = blank.task_name
+        self._name = self.name = blank.task_name
+        self.queue: str = chosen.get("queue_name", blank.queue_name)
+        """Where it is sent, unless a route says otherwise."""
         self._due = due
         self._good_until = choice.good_until
         self._signature = signature

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -33,6 +33,7 @@ from holdfast.core.errors import (
     UniqueConflict,
 )
 from holdfast.core.records import Submission, SubmitAnswer, Submitted
+from holdfast.core.tracing import SendTrace, Tracing
 from holdfast.store.group_commit import MOST_TRIES, GroupCommit, Patience
 from holdfast.store.op import Op, Steps, writes
 from holdfast.store.verbs import routes
@@ -56,6 +57,8 @@ class Dispatch:
     def __init__(self, access: Access, registry: Registry) -> None:
         self.access = access
         self.registry = registry
+        self.tracing: Tracing | None = None
+        """Who watches sends and runs, if somebody does."""
         access.in_each_process(self._begin)
 
     def _begin(self) -> None:
@@ -82,13 +85,25 @@ class Dispatch:
 
     def send(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TaskHandle[Any]:
         """Send a call with these arguments."""
-        return self._send(self._fill(form, args, kwargs), form.decode)
+        if self.tracing is None:
+            return self._send(self._fill(form, args, kwargs), form.decode)
+        with self.tracing.send(form.queue, form.name, 1) as span:
+            call = _carrying(span.context, self._fill(form, args, kwargs))
+            handle = self._send(call, form.decode)
+            span.sent([handle.id.bytes])
+            return handle
 
     async def asend(
         self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> TaskHandle[Any]:
         """Send a call with these arguments."""
-        return await self._asend(self._fill(form, args, kwargs), form.decode)
+        if self.tracing is None:
+            return await self._asend(self._fill(form, args, kwargs), form.decode)
+        with self.tracing.send(form.queue, form.name, 1) as span:
+            call = _carrying(span.context, self._fill(form, args, kwargs))
+            handle = await self._asend(call, form.decode)
+            span.sent([handle.id.bytes])
+            return handle
 
     def resend(self, call: PreparedCall) -> TaskHandle[Any]:
         """Send a call that was sent before."""
@@ -117,6 +132,14 @@ class Dispatch:
         """Send calls in one transaction: all of them, or none."""
         if not calls:
             return []
+        if self.tracing is None or repeated:
+            return self._send_all(calls, repeated)
+        with _watched(self.tracing, calls) as span:
+            handles = self._send_all([_carrying(span.context, call) for call in calls], repeated)
+            span.sent([handle.id.bytes for handle in handles])
+            return handles
+
+    def _send_all(self, calls: Sequence[PreparedCall], repeated: bool) -> list[TaskHandle[Any]]:
         try:
             answers = self._commit_all([call.submission for call in calls])
         except HoldfastError as error:
@@ -130,6 +153,17 @@ class Dispatch:
         """Send calls in one transaction: all of them, or none."""
         if not calls:
             return []
+        if self.tracing is None or repeated:
+            return await self._asend_all(calls, repeated)
+        with _watched(self.tracing, calls) as span:
+            carrying = [_carrying(span.context, call) for call in calls]
+            handles = await self._asend_all(carrying, repeated)
+            span.sent([handle.id.bytes for handle in handles])
+            return handles
+
+    async def _asend_all(
+        self, calls: Sequence[PreparedCall], repeated: bool
+    ) -> list[TaskHandle[Any]]:
         try:
             answers = await self._acommit_all([call.submission for call in calls])
         except HoldfastError as error:
@@ -350,3 +384,15 @@ def _arguments(given: Any, place: int) -> tuple[Sequence[Any], Mapping[str, Any]
         "tuple, such as (1, 2) or (1,), or as a dict of names",
         option="calls",
     )
+
+
+def _watched(tracing: Tracing, calls: Sequence[PreparedCall]) -> AbstractContextManager[SendTrace]:
+    """Around many sends; those of one task and one queue, as they nearly always are."""
+    first = calls[0].submission
+    return tracing.send(first.queue_name, first.task_name, len(calls))
+
+
+def _carrying(context: str | None, call: PreparedCall) -> PreparedCall:
+    if context is None:
+        return call
+    return PreparedCall(call.submission._replace(trace_context=context), call.own_id)

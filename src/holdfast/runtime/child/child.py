@@ -184,7 +184,9 @@ class Child:
         """The slot that waits for other tasks, and for how many of them at a time."""
         limit = application.config.max_payload
         self._plans = {
-            task.key: TaskPlan(task, limit, hooks.hooks_for(application.hooks, task))
+            task.key: TaskPlan(
+                task, limit, hooks.hooks_for(application.hooks, task), application.tracing
+            )
             for task in application.tasks
         }
         self.pending: dict[int, Job] = {}

@@ -44,6 +44,7 @@ from holdfast.core.payload.failure import (
 )
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.signals import Abort, RetryLater, Snooze
+from holdfast.core.tracing import RunFacts, Tracing
 from holdfast.core.workflows.builder import StepBuilder
 from holdfast.runtime.child import hooks, step_run
 from holdfast.runtime.child.context import EndRun, TaskContext
@@ -64,6 +65,8 @@ class TaskPlan:
     limit: int
     """The largest result, in bytes."""
     hooks: Mapping[str, Sequence[Hook]] | None
+    tracing: Tracing | None = None
+    """Who watches its runs, if somebody does."""
     is_captured: bool = field(init=False)
     mean_ns: float = UNKNOWN
     """How long its runs take here."""
@@ -95,6 +98,15 @@ class TaskRun:
     def perform(self, call: CallHooks) -> None:
         """Run the code of a task that is a plain function or a generator, in a fresh context."""
         running.set(self.context)
+        tracing = self.plan.tracing
+        if tracing is None:
+            self._perform(call)
+            return
+        with tracing.process(_facts(self.job)) as span:
+            self._perform(call)
+            span.ended(*_ending(self.outcome))
+
+    def _perform(self, call: CallHooks) -> None:
         plan, job = self.plan, self.job
         definition = plan.definition
         args: Sequence[Any] = ()
@@ -130,6 +142,15 @@ class TaskRun:
     async def aperform(self) -> None:
         """Run the code of an `async def` task, in a fresh context and inside the event loop."""
         running.set(self.context)
+        tracing = self.plan.tracing
+        if tracing is None:
+            await self._aperform()
+            return
+        with tracing.process(_facts(self.job)) as span:
+            await self._aperform()
+            span.ended(*_ending(self.outcome))
+
+    async def _aperform(self) -> None:
         plan, job = self.plan, self.job
         args: Sequence[Any] = ()
         kwargs: Mapping[str, Any] = {}
@@ -357,6 +378,26 @@ class TaskRun:
             for hook in hooks_after(change.verb, change.target)
             if (functions := plan.hooks.get(hook))
         ]
+
+
+def _facts(job: Job) -> RunFacts:
+    return RunFacts(
+        job.id, job.name, job.version, job.queue, job.attempt, job.workflow_id, job.trace_context
+    )
+
+
+def _ending(outcome: Reported) -> tuple[str, TaskError | None]:
+    """What is told of an outcome: a word for it, and its error."""
+    return _WORDS.get(type(outcome), "ended"), getattr(outcome, "error", None)
+
+
+_WORDS: Final[Mapping[type, str]] = {
+    Returned: "completed",
+    Failed: "failed",
+    RetryAsked: "retry_asked",
+    SnoozeAsked: "snoozed",
+    AbortAsked: "aborted",
+}
 
 
 def event_of(job: Job, hook: str, **told: Any) -> TaskEvent:
