@@ -53,10 +53,11 @@ def test_a_schedule_that_is_overdue(lab: Lab) -> None:
     lab.clock.advance(1000)
     assert lab.run(fleet.reading()).schedules == 0
     sql = (
-        "INSERT INTO holdfast_schedules (schedule_name, task_name, version, pattern, timezone,"
-        " payload, enabled, next_run_at, config_hash, updated_at)"
-        " SELECT 's', 't', 1, '* * * * *', 'UTC', '{}', true, seen_at, 'h', seen_at"
-        " FROM holdfast_workers"
+        "INSERT INTO holdfast_schedules (schedule_name, pattern, timezone, overlap, missed,"
+        " max_missed, task_name, version, payload, declared, config_hash, seen_hashes, next_run_at,"
+        " created_at, updated_at)"
+        " SELECT 's', '* * * * *', 'UTC', 'skip', 'latest', 1, 't', 1, '{}', true, 'h', '[]',"
+        " seen_at, seen_at, seen_at FROM holdfast_workers"
     )
     register(lab, "w-1", SECOND)
     lab.sql(sql)
