@@ -189,7 +189,7 @@ class AsyncChild(Child):
 
     # The link's thread.
 
-    def take(self, jobs: list[Job]) -> None:
+    def take(self, jobs: list[Job], *, first: bool) -> None:
         self._loop.call_soon_threadsafe(self._accept, jobs)
 
     def take_hooks(self, message: Tell) -> None:

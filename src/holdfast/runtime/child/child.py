@@ -199,8 +199,9 @@ class Child:
 
     # What each kind does about what the supervisor says, in the link's thread.
 
-    def take(self, jobs: list[Job]) -> None:
-        """These are to run; they are among the pending ones."""
+    def take(self, jobs: list[Job], *, first: bool) -> None:
+        """These are to run, before those that have not begun or after; they are among the pending
+        ones."""
         raise NotImplementedError
 
     def take_hooks(self, message: Tell) -> None:
@@ -222,10 +223,10 @@ class Child:
     def hear(self, message: ToChild) -> None:
         """The supervisor has said something."""
         match message:
-            case Run(jobs):
+            case Run(jobs, first):
                 for job in jobs:
                     self.pending[job.slot] = job
-                self.take(jobs)
+                self.take(jobs, first=first)
             case Withdraw(slots):
                 self.withdraw(slots)
             case Cancel(slot, why):

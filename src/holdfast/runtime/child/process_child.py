@@ -22,7 +22,8 @@ import resource
 import signal
 import sys
 import threading
-from queue import Empty, SimpleQueue
+from collections import deque
+from queue import SimpleQueue
 from time import monotonic_ns
 from types import FrameType
 
@@ -56,7 +57,11 @@ class ProcessChild(Child):
 
     def __init__(self, birth: Birth) -> None:
         super().__init__(birth)
-        self._inbox: SimpleQueue[list[Job] | Tell | None] = SimpleQueue()
+        self._inbox: deque[Job | Tell | None] = deque()
+        self._urgent: deque[Job] = deque()
+        """Jobs that go before all in the inbox."""
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        """Rings when something has come into an empty inbox."""
         self._context: TaskContext | None = None
         self._stopped = 0
         """The last task that was asked to stop by itself."""
@@ -82,30 +87,31 @@ class ProcessChild(Child):
         self.link.listen(self.hear)
         self.say_ready()
         self._state = ProcessState()
-        inbox = self._inbox
+        inbox, urgent = self._inbox, self._urgent
         while True:
             try:
-                work = inbox.get_nowait()
-            except Empty:
+                work = urgent.popleft() if urgent else inbox.popleft()
+            except IndexError:
                 self._flush()
-                work = inbox.get()
-            if work is None:
+                self._bell.get()
+                continue
+            if isinstance(work, Job):
+                if self.pending.pop(work.slot, None) is None:
+                    continue
+                self._do(work)
+                if self.ended_slot:
+                    self._flush()
+                    return EXIT_ENDED
+                if self._is_spoiled:
+                    self.withdraw(list(self.pending))
+                    self._flush()
+                    return EXIT_LEFT
+            elif work is None:
                 self._flush()
                 return EXIT_LEFT
-            if isinstance(work, Tell):
+            else:
                 self._flush()
                 self.tell(work)
-                continue
-            for job in work:
-                if self.pending.pop(job.slot, None) is not None:
-                    self._do(job)
-                    if self.ended_slot:
-                        self._flush()
-                        return EXIT_ENDED
-                    if self._is_spoiled:
-                        self.withdraw(list(self.pending))
-                        self._flush()
-                        return EXIT_LEFT
 
     def _do(self, job: Job) -> None:
         slot = job.slot
@@ -193,14 +199,22 @@ class ProcessChild(Child):
             return
         raise EndRun(why)
 
-    def take(self, jobs: list[Job]) -> None:
-        self._inbox.put(jobs)
+    def take(self, jobs: list[Job], *, first: bool) -> None:
+        (self._urgent if first else self._inbox).extend(jobs)
+        self._ring()
 
     def take_hooks(self, message: Tell) -> None:
-        self._inbox.put(message)
+        self._inbox.append(message)
+        self._ring()
 
     def leave(self) -> None:
-        self._inbox.put(None)
+        self._inbox.append(None)
+        self._ring()
+
+    def _ring(self) -> None:
+        # After it was put in: who takes the ring that is there already will find it.
+        if self._bell.empty():
+            self._bell.put(None)
 
     def end(self, slot: int, why: Why, where: str) -> None:
         # The code itself is ended by a signal. Noted first: a context that is made at this moment

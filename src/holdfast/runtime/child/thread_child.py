@@ -51,7 +51,7 @@ class ThreadChild(Child):
         if not any(lane.taken for lane in self._lanes):
             self._state.restore_streams()
 
-    def take(self, jobs: list[Job]) -> None:
+    def take(self, jobs: list[Job], *, first: bool) -> None:
         for job in jobs:
             self.inbox.put(job)
 

@@ -218,6 +218,8 @@ class Supervisor:
             worker_id=self.worker_id,
             obey=self.obey,
         )
+        evidence = loop(self._evidence)
+        self._evidence.wake = evidence.wake
         rows = [
             # hears children: what they say, that they come up, that they die
             (loop(self._message_loop, self._message_loop.wake), Start.FIRST, Stop.LAST),
@@ -234,7 +236,7 @@ class Supervisor:
             # renews leases; stops code whose lease may be taken
             (loop(lease_keeper), Start.BESIDE, Stop.SETTLED),
             # writes what running tasks print, and say about themselves
-            (loop(self._evidence), Start.BESIDE, Stop.SETTLED),
+            (evidence, Start.BESIDE, Stop.SETTLED),
             # reads cancel requests, questions where code is, and orders to stop
             (loop(requests), Start.BESIDE, Stop.AT_ONCE),
             # hears hints of the store

@@ -153,6 +153,8 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
 
 class Run(Message, frozen=True):
     jobs: list[Job]
+    first: bool = False
+    """Whether they go before those that have not begun (in a process; others begin all)."""
 
 
 class Withdraw(Message, frozen=True):

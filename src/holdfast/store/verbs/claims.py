@@ -298,6 +298,13 @@ def _position(found: Rows) -> Position | None:
 
 
 @reads
+def head_priority(queue: str) -> Steps[int | None]:
+    """The priority of the task that comes first in a queue, of those without a concurrency key."""
+    found = yield Statement("head_priority", {"queue_name": queue})
+    return found[0][0] if found else None
+
+
+@reads
 def ready_queues(queues: Sequence[str]) -> Steps[list[str]]:
     """Which of these queues have a task that is PENDING, whoever knows it."""
     found = yield Statement("ready_queues", {"queues": Texts(queues)})

@@ -23,13 +23,15 @@ from holdfast.runtime.supervisor.state.child_handle import (
     Assignment,
     ChildState,
 )
+from holdfast.runtime.supervisor.state.costs import SHORT_US
 from holdfast.runtime.supervisor.state.outcome_queue import Finished
-from holdfast.runtime.supervisor.state.placement import SHORT_US
 from holdfast.runtime.supervisor.state.queue_source import sources
+from holdfast.runtime.supervisor.state.reserve import RESERVE_US
 from holdfast.runtime.supervisor.state.turn_plan import TurnPlan
-from holdfast.runtime.wire.messages import Kind, KnownTask
+from holdfast.runtime.wire.messages import Kind, KnownTask, Run
 from holdfast.store.op import Op
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.verbs import claims
 from tests.support.hands import LANES, Hands
 from tests.support.stores import Kind as StoreKind
 from tests.support.stores import Lab, on_each_engine
@@ -130,18 +132,56 @@ def test_what_was_claimed_of_a_paused_queue_is_not_started(lab: Lab, undo: ExitS
 
 
 @on_each_engine
-def test_under_load_one_batch_is_started_and_the_next_is_claimed(lab: Lab, undo: ExitStack) -> None:
-    """Of tasks that are not short it matters which child gets which."""
+def test_of_a_deep_queue_a_child_is_given_a_reserve(lab: Lab, undo: ExitStack) -> None:
     cost = SHORT_US * 2
-    window = WINDOW_US // cost
     bench = deep(lab, undo, cost)
     bench.claimer.tick()
-    assert len(bench.hands.told()) == window
-    assert [lab.status(task.id) for task in bench.hands.held] == [TaskStatus.CLAIMED] * window
-    bench.end_all()
+    reserve = bench.hands.child.window_us // cost
+    assert reserve > 4 * WINDOW_US // cost
+    assert len(bench.hands.told()) == reserve
+    assert not bench.hands.held
+    # It is not woken, and claims nothing, before half of that has ended.
+    runs = bench.ledger.assignments()
+    bench.ledger.ended([Finished(run, Returned("1")) for run in runs[: reserve // 2 - 1]])
+    assert not bench.turn()
+    bench.ledger.ended([Finished(runs[reserve // 2 - 1], Returned("1"))])
+    assert bench.turn()
+    assert len(bench.hands.told()) == reserve // 2
+
+
+@on_each_engine
+def test_an_urgent_task_is_claimed_although_no_child_is_due(lab: Lab, undo: ExitStack) -> None:
+    bench = deep(lab, undo, SHORT_US * 2)
     bench.claimer.tick()
-    assert len(bench.hands.told()) == window
-    assert len(bench.hands.held) == window
+    bench.hands.told()
+    lab.send()
+    bench.ledger.hinted(frozenset({QUEUE}))
+    bench.ledger._choice._look_at = 0.0
+    assert bench.source in bench.ledger.begin_look()
+    # It has been seen that it is no more urgent than the others.
+    bench.ledger.looked(bench.source, lab.store.run(claims.head_priority(QUEUE)), 0.0)
+    assert not bench.turn()
+    urgent = lab.send(priority=1)
+    bench.ledger.hinted(frozenset({QUEUE}))
+    bench.ledger._choice._look_at = 0.0
+    bench.claimer._look_for_urgent()
+    assert bench.turn()
+    (run,) = bench.hands.heard(Run)
+    assert run.first
+    assert [job.id for job in run.jobs] == [urgent]
+
+
+@on_each_engine
+def test_long_tasks_are_started_one_by_one_and_claimed_ahead(lab: Lab, undo: ExitStack) -> None:
+    bench = deep(lab, undo, RESERVE_US)
+    bench.claimer.tick()
+    assert len(bench.hands.told()) == 1
+    while bench.turn():
+        pass
+    assert not bench.hands.told()
+    bench.end_all()
+    bench.turn()
+    assert len(bench.hands.told()) == 1
 
 
 @on_each_engine

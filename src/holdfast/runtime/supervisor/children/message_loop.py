@@ -90,6 +90,8 @@ class MessageLoop:
         self._told = told
         self._roster = ledger.roster
         self._orphans: dict[ChildHandle, int | None] = {}
+        self._reporters: set[ChildHandle] = set()
+        """Children in which something has ended, as was heard in this tick."""
         self._askers: set[ChildHandle] = set()
         """Children whose code has asked something of the store."""
 
@@ -107,6 +109,7 @@ class MessageLoop:
     def tick(self) -> float:
         """Wait for something to read, and read it."""
         listening = self._listening
+        self._reporters.clear()
         for what, has_something in listening.wait():
             if isinstance(what, TemplateProcess):
                 self._hear_template(what)
@@ -121,6 +124,12 @@ class MessageLoop:
                 self._read_output(child)
             elif has_something:
                 self._hear(child)
+        if self._reporters:
+            self._ledger.heard()
+            for child in self._reporters - self._askers:
+                seconds = self._ledger.rest_of(child)
+                if seconds:
+                    listening.rest(child, "socket", seconds)
         for child, place in listening.rested():
             if place == "hung-up":
                 listening.rest(child, place, FOREVER)
@@ -336,7 +345,9 @@ class MessageLoop:
             if run.told_to_end is not None and child.kind == "process":
                 # It leaves after a task that it was told to end; nothing more is for it.
                 self._roster.let_go(child)
-        self._ledger.ended(ended)
+        # Those who write it and claim more are woken once, when all children have been heard.
+        self._ledger.ended(ended, wakes=False)
+        self._reporters.add(child)
         limit = self._ledger.options.max_tasks_per_child
         if (limit is not None and child.served >= limit) or child.state is ChildState.LEAVING:
             self._pool.retire(child)

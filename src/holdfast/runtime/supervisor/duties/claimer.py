@@ -35,7 +35,7 @@ from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHand
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import QueueSource
 from holdfast.runtime.supervisor.state.turn_plan import TurnPlan
-from holdfast.runtime.wire.messages import Kind, KnownTask
+from holdfast.runtime.wire.messages import KnownTask
 from holdfast.store.op import Key, Mode, Op, Steps, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
@@ -99,6 +99,7 @@ class Claimer:
             return 0.0
         if self._ledger.sources.are_many:
             self._ask_all()
+        self._look_for_urgent()
         patience = self._unknown_commits.until_due if self._unknown_commits.is_open else inf
         plan = self._ledger.plan(may_claim=not self._outage.is_on, patience=patience)
         if plan is not None:
@@ -138,6 +139,17 @@ class Claimer:
             return
         sources.asked(found, began, monotonic())
 
+    def _look_for_urgent(self) -> None:
+        """See whether something came that goes before what children have not begun."""
+        for source in self._ledger.begin_look():
+            began = monotonic()
+            try:
+                first = self._store.run(claims.head_priority(source.queue))
+            except StoreUnavailable as error:
+                self._outage.noted(error)
+                return
+            self._ledger.looked(source, first, monotonic() - began)
+
     def _request(self, plan: TurnPlan) -> Request | None:
         """What the store is asked for."""
         source, child = plan.source, plan.child
@@ -165,13 +177,13 @@ class Claimer:
                 self._fill(plan, request, plan.child, plan.source)
                 return
             if plan.source.is_gated and self._limits is not None:
-                self._claim_gated(plan.source, request, self._limits)
+                self._claim_gated(plan, plan.source, request, self._limits)
                 return
         begun: list[Assignment] = []
         begins = [assignment.begin() for assignment in plan.begins]
         turn = claims.turn(begins, request, hostname=self._hostname)
         if plan.source is not None and plan.may_begin:
-            turn = Op(self._begin_at_once(turn, plan.source.kind, begun), Mode.WRITE, turn.name)
+            turn = Op(self._begin_at_once(turn, plan, begun), Mode.WRITE, turn.name)
         try:
             done = self._store.run(turn)
         except StoreUnavailable as error:
@@ -189,20 +201,24 @@ class Claimer:
         if plan.source is not None and request is not None:
             self._looked(plan.source, request, done.claimed, done.refused)
 
-    def _begin_at_once(self, turn: Op[Turn], kind: Kind, begun: list[Assignment]) -> Steps[Turn]:
+    def _begin_at_once(
+        self, turn: Op[Turn], plan: TurnPlan, begun: list[Assignment]
+    ) -> Steps[Turn]:
         """A turn, and the start of what it claimed and a child has room for (`begun`), in one
         transaction: which that is depends on what was claimed.
 
         The ledger is asked inside the transaction, and never waits for the store.
         """
         done = yield from turn
-        begun[:] = self._ledger.fit(done.claimed, kind) if done.claimed else ()
+        begun[:] = self._ledger.fit(done.claimed, plan) if done.claimed else ()
         if not begun:
             return done
         begins = [assignment.begin() for assignment in begun]
         return done._replace(begun=(yield from claims.start(begins, hostname=self._hostname)))
 
-    def _claim_gated(self, source: QueueSource, request: Request, limits: KnownLimits) -> None:
+    def _claim_gated(
+        self, plan: TurnPlan, source: QueueSource, request: Request, limits: KnownLimits
+    ) -> None:
         """Claim under limits for children that are free, and start what was claimed."""
         begun: list[Assignment] = []
         found: list[LimitedClaim] = []
@@ -214,7 +230,7 @@ class Claimer:
             return Turn(claimed=taken.tasks, refused=taken.refused, is_limited=True)
 
         turn = Op(claim(), Mode.WRITE, "claim")
-        begins = Op(self._begin_at_once(turn, source.kind, begun), Mode.WRITE, "claim")
+        begins = Op(self._begin_at_once(turn, plan, begun), Mode.WRITE, "claim")
         try:
             done = self._store.run(begins)
         except StoreUnavailable as error:

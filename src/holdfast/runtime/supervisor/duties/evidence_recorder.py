@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
@@ -40,6 +40,8 @@ from holdfast.store.verbs.evidence import LONGEST_OUTPUT, LogPart, TaskNote
 log = logging.getLogger("holdfast.worker")
 
 _EVERY = 0.2
+_IDLE = 60.0
+"""Seconds to the next look while no run has anything to say."""
 _MOST_TASKS = 200
 _LONGEST = 2000
 MOST_HELD = 64 * 1024 * 1024
@@ -110,6 +112,9 @@ class EvidenceRecorder:
         self._lock = threading.Lock()
         self._records: dict[int, Record] = {}
         self._stray = StrayOutput()
+        self.wake: Callable[[], None] = lambda: None
+        """Called when a run has something to say, and `tick` has said that it sleeps."""
+        self._sleeps = False
         self._held: set[Key] = set()
         """Tasks that somebody held when their notes were last to be written."""
         self._size = 0
@@ -163,6 +168,8 @@ class EvidenceRecorder:
         if record is None:
             record = self._records[assignment.slot] = Record(assignment)
             assignment.has_evidence = True
+            if self._sleeps:
+                self.wake()
         return record
 
     def close(self, assignment: Assignment) -> tuple[TaskNote | None, LogPart | None]:
@@ -176,6 +183,12 @@ class EvidenceRecorder:
         """Write what running tasks have said since the last time."""
         with self._lock:
             self._size = sum(record.size for record in self._records.values())
+            slept, self._sleeps = self._sleeps, not self._records
+            if self._sleeps:
+                return _IDLE
+            if slept:
+                # There will be more in a moment.
+                return _EVERY
         if self._outage.is_on:
             return _EVERY * 5
         with self._lock:

@@ -35,6 +35,8 @@ log = logging.getLogger("holdfast.worker")
 _BUSY_TICK = 0.05
 _IDLE_TICK = 0.25
 _SLOW_S = 0.05
+_SLOW_TIMES = 3
+"""A run is slow that takes longer than this, and so many times what was expected."""
 _MEMORY_EVERY = 1.0
 
 _WORDS: dict[Why, str] = {
@@ -93,7 +95,7 @@ class TimeLimits:
         if (
             child.kind == "process"
             and (not child.slow or len(child.hand) > len(begun))
-            and any(ran > _SLOW_S for slot, ran in begun.items() if slot in child.hand)
+            and any(_is_slow(child.hand.get(slot), ran) for slot, ran in begun.items())
         ):
             # Its current task is longer than was thought: take back what waits behind it.
             waiting = self._ledger.roster.found_slow(child, begun)
@@ -155,6 +157,12 @@ def _begun(child: ChildHandle, now: float) -> dict[int, float]:
             assignment.begun_at = min(max(since, assignment.given_at), now)
         found[slot] = now - assignment.begun_at
     return found
+
+
+def _is_slow(assignment: Assignment | None, ran: float) -> bool:
+    if assignment is None:
+        return False
+    return ran > max(_SLOW_S, _SLOW_TIMES * assignment.cost_us / 1_000_000)
 
 
 def _overdue(assignment: Assignment, ran: float, now: float) -> Why | None:

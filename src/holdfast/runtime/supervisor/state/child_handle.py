@@ -14,7 +14,8 @@ import socket
 import threading
 from collections.abc import Callable, Container, Iterable
 from enum import Enum
-from time import monotonic
+from time import monotonic, monotonic_ns
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -31,6 +32,9 @@ WINDOW_US = 10_000
 MOST_TASKS = 256
 LEAST_US = WINDOW_US // MOST_TASKS
 """No task is thought to cost less, or a window would hold too many."""
+Rank: TypeAlias = tuple[int, int]
+"""The place of a task's queue, and its priority: what goes first has the lower one."""
+_FIRST_OF_ALL: Rank = (-1, 0)
 _SEND_BUFFER = 1024 * 1024
 _MOST_UNREAD = 64 * 1024 * 1024
 _UNREAD_FOR = 30.0
@@ -93,6 +97,10 @@ class Assignment(Struct, eq=False):
     """Whether a cancel of it has been read from the store."""
     has_evidence: bool = False
     """Whether it has printed something, or said something about itself."""
+    is_urgent: bool = False
+    """Whether it goes before what its child has not begun."""
+    is_recalled: bool = False
+    """Whether its child was asked to give it back, so that another can have it."""
 
     def begin(self) -> Begin:
         """What the store is told when it is to start."""
@@ -187,6 +195,12 @@ class ChildHandle:
         self.state = ChildState.STARTING
         self.hand: dict[int, Assignment] = {}
         self.load_us = 0
+        self.window_us = WINDOW_US
+        """How much work it may be given ahead; more while a queue is deep (see `reserve`)."""
+        self.saved = False
+        """Whether it gets nothing more until its hand is empty, for a task that needs it alone."""
+        self.last_rank = _FIRST_OF_ALL
+        """The highest rank it was given since its hand was empty."""
         self.captured = 0
         """How many of those in its hand have their output kept."""
         self.alone = False
@@ -235,17 +249,22 @@ class ChildHandle:
             return False
         if not self.hand:
             return True
-        return (
-            not alone
-            and not self.slow
-            and len(self.hand) < MOST_TASKS
-            and self.load_us + cost_us <= WINDOW_US
-        )
+        if alone or self.slow or len(self.hand) >= MOST_TASKS:
+            return False
+        if cost_us >= self.window_us > WINDOW_US:
+            # A long one may wait behind short ones, because nothing will wait behind it.
+            return self.load_us <= self.window_us // 2
+        return not self.saved and self.load_us + cost_us <= self.window_us
 
     @property
     def is_lent(self) -> bool:
         """Whether another child may work in its place: what it runs waits for other tasks."""
         return self.kind == "process" and self.waits in self.hand
+
+    @property
+    def number_urgent(self) -> int:
+        """How many in its hand go before the others."""
+        return sum(run.is_urgent for run in self.hand.values())
 
     @property
     def is_ready(self) -> bool:
@@ -273,12 +292,22 @@ class ChildHandle:
             self.captured -= assignment.policy.capture_output
             if not self.hand:
                 self.load_us = 0
-                self.alone = False
+                self.alone = self.saved = False
+                self.last_rank = _FIRST_OF_ALL
         return assignment
 
     def holds(self, key: object, token: object) -> bool:
         """Whether it has been given this task, under this claim."""
         return any(a.task.key == key and a.task.token == token for a in list(self.hand.values()))
+
+    def running(self, now: float) -> dict[int, float]:
+        """For how many seconds those of its tasks have run whose code has begun, by their slots."""
+        ahead_ns = monotonic_ns() - round(now * 1e9)
+        return {
+            slot: max(0.0, now - (at_ns - ahead_ns) / 1e9)
+            for slot, at_ns in self.page.begun()
+            if slot in self.hand
+        }
 
     def waiting(self, begun: Container[int]) -> list[int]:
         """The slots that were handed over, of those whose code has not begun."""
@@ -287,7 +316,14 @@ class ChildHandle:
 
     def run(self, given: Iterable[Assignment]) -> None:
         """Hand over tasks whose start is durable."""
-        self.say(Run([assignment.job() for assignment in given]))
+        urgent: list[Job] = []
+        others: list[Job] = []
+        for assignment in given:
+            (urgent if assignment.is_urgent else others).append(assignment.job())
+        if urgent:
+            self.say(Run(urgent, first=True))
+        if others:
+            self.say(Run(others))
 
     def tell_to_end(self, slot: int, why: Why) -> None:
         """Tell the code of this slot to end; a process is told by a signal, too."""

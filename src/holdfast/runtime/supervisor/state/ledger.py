@@ -24,8 +24,9 @@ from time import monotonic
 from typing import TypeAlias
 
 from holdfast.core.outcome import NotBegun, Why
-from holdfast.core.records import HEAD, Answer, ClaimedTask, Landing
-from holdfast.runtime.options import MAX_BATCH, WorkerOptions
+from holdfast.core.records import Answer, ClaimedTask, Landing
+from holdfast.runtime.options import WorkerOptions
+from holdfast.runtime.supervisor.state import reserve
 from holdfast.runtime.supervisor.state.blocked_rows import HeldRows
 from holdfast.runtime.supervisor.state.child_handle import (
     Assignment,
@@ -37,8 +38,9 @@ from holdfast.runtime.supervisor.state.outcome_queue import Finished, OutcomeQue
 from holdfast.runtime.supervisor.state.placement import HELD_FOR, Placement
 from holdfast.runtime.supervisor.state.queue_source import QueueSource, SourceList
 from holdfast.runtime.supervisor.state.roster import Roster
+from holdfast.runtime.supervisor.state.turn_choice import TurnChoice
 from holdfast.runtime.supervisor.state.turn_plan import GatedClaims, TurnPlan, take_off
-from holdfast.runtime.wire.messages import Kind, KnownTask
+from holdfast.runtime.wire.messages import KnownTask
 from holdfast.store.op import Key
 from holdfast.store.verbs.claims import Turn
 
@@ -49,6 +51,8 @@ _ALIKE = attrgetter("token", "queue_name", "task_name", "version")
 """Most tasks of a batch are alike in this, so they are counted together."""
 _LOOK_AFTER_HELD = 0.2
 """Seconds between two looks at tasks that wait for a child, at the most."""
+_LOOK_AT_WAITING = 0.005
+"""Seconds between two looks at tasks that wait in a child while another has nothing to do."""
 
 
 class Ledger:
@@ -71,7 +75,11 @@ class Ledger:
         self.held_rows = HeldRows()
         """What to say about rows that others hold; has a lock of its own."""
         self._placement = Placement(
-            self.roster.children, self._assignments, tasks, options.max_tasks_per_child
+            self.roster.children,
+            self._assignments,
+            tasks,
+            options.max_tasks_per_child,
+            self.sources.ranks(),
         )
         self._held_back = 0
         """Claimed tasks that are to go back, and whose rows another transaction holds."""
@@ -94,19 +102,24 @@ class Ledger:
         self._by_queue: Counter[str] = Counter()
         self.gated = GatedClaims()
         """What was claimed under limits; changes under the lock only."""
+        self._choice = TurnChoice(
+            self.sources, self._placement, self.gated, self._by_queue, self._by_name
+        )
 
     def hinted(self, queues: frozenset[str]) -> None:
         """A hint: look into these queues (all of them if it does not say)."""
         with self._lock:
             if self.sources.hinted(queues):
                 self._paused -= queues
-                self._work.notify()
+                if self._choice.heard():
+                    self._work.notify()
 
     def pause(self, queues: frozenset[str]) -> None:
         """A hint: these queues were paused; what was claimed of them must not begin."""
         with self._lock:
             self._paused |= queues
             self._work.notify()
+            self.roster.take_back(queues)
 
     def begin_asking(self, *, may_claim: bool) -> bool:
         """Whether to ask now which of many queues have something; `sources.asked` follows."""
@@ -129,98 +142,54 @@ class Ledger:
             now = monotonic()
             if self.sources.poll(now):
                 self._paused.clear()
+                self._choice.heard()
             if self._came_back:
                 self.sources.wake(self._came_back)
                 self._came_back.clear()
             self.sources.revive(now)
+            is_open = may_claim and self._accepting
+            self._choice.set_reserve(now)
             plan = TurnPlan(self._placement.fit_held(self._paused))
-            if may_claim and self._accepting:
-                self._choose(plan, now)
+            if is_open:
+                self._choice.choose(plan, now)
             if plan.begins or plan.source is not None:
                 self._claiming = True
                 return plan
-            wait = min(patience, self.sources.until_poll(now))
+            wait = min(patience, self.sources.until_poll(now), self._choice.until_look(now))
+            if is_open and not self._placement.held:
+                again = self._move(now)
+                wait = min(wait, again)
             self._work.wait(min(wait, _LOOK_AFTER_HELD) if self._placement.held else wait)
             return None
 
-    def _choose(self, plan: TurnPlan, now: float) -> None:
-        """From where to claim how many, and for whom."""
-        room = self._placement.wanted()
-        if not room:
-            return
-        in_turn = self.sources.in_turn()
-        if self.gated.come_first:
-            in_turn = sorted(in_turn, key=lambda source: not source.is_gated)
-        for source in in_turn:
-            if not source.may_find(now):
-                continue
-            if source.is_gated:
-                if self._choose_gated(plan, source):
-                    return
-                if self.gated.come_first and self._left(source) > 0:
-                    # Nor from others of this kind, until a child is free.
-                    room[source.kind] = 0
-                continue
-            wanted = min(room.get(source.kind, 0), self._left(source), MAX_BATCH)
-            if wanted <= 0:
-                continue
-            if source.is_deep and self._is_for_windows(source, now):
-                window = self._placement.due_window()
-                if window is None or plan.begins:
-                    # Nor from those behind it, for children of this kind.
-                    room[source.kind] = 0
-                    continue
-                plan.child = window[0]
-                wanted = min(wanted, window[1])
-            plan.source = source
-            plan.wanted = wanted
-            plan.claim_after = source.cursor.start(now)
-            plan.may_begin = self._placement.may_begin(source.kind)
-            self.gated.come_first = self.sources.has_gated(now)
-            return
+    def begin_look(self) -> list[QueueSource]:
+        """Where to look for urgent tasks now; `looked` follows for each."""
+        with self._lock:
+            return self._choice.begin_look(monotonic()) if self._accepting else []
 
-    def _choose_gated(self, plan: TurnPlan, source: QueueSource) -> bool:
-        """Claim for the children that have nothing to do; False if there are none."""
-        wanted = min(self._placement.free_places(source.kind), self._left(source), MAX_BATCH)
-        if wanted <= 0 or plan.begins or not self._placement.may_begin(source.kind):
-            return False
-        plan.source, plan.wanted, plan.may_begin = source, wanted, True
-        plan.claim_after = HEAD if source.is_keyed else source.cursor.start(monotonic())
-        self.gated.come_first = False
-        return True
+    def looked(self, source: QueueSource, priority: int | None, took: float) -> None:
+        """The first task of its queue has this priority; None if there is none."""
+        with self._lock:
+            self._choice.looked(source, priority, took)
 
-    def _is_for_windows(self, source: QueueSource, now: float) -> bool:
-        """Whether to claim from it for one child after the other, which saves a start.
-
-        Without that a task that does nothing costs a worker 15 % more CPU, and on PostgreSQL it
-        does a third fewer a second. Of long tasks it matters who gets which, so they are claimed
-        first and then given out.
-        """
-        return (
-            source.kind == "process"
-            and source.may_share(now)
-            and self._placement.costs.are_short(source.tasks)
-        )
-
-    def _left(self, source: QueueSource) -> int:
-        """How many more tasks a source may give, by the limits of its queue and its task."""
-        left = MAX_BATCH
-        if source.choice.cap is not None:
-            left = source.choice.cap - self._by_queue[source.queue]
-        if source.only is not None and source.only.max_concurrent is not None:
-            left = min(left, source.only.max_concurrent - self._by_name[source.only.name])
-        return left
+    def _move(self, now: float) -> float:
+        """Have a child give back what another could begin now; seconds to the next look."""
+        return _LOOK_AT_WAITING if self._placement.move(now) else math.inf
 
     def turn_over(self) -> None:
         """What was planned has been done, or has failed."""
         with self._lock:
             self._claiming = False
 
-    def fit(self, tasks: Sequence[ClaimedTask], kind: Kind) -> list[Assignment]:
-        """Give tasks of one kind that are being claimed to children that have room."""
+    def fit(self, tasks: Sequence[ClaimedTask], plan: TurnPlan) -> list[Assignment]:
+        """Give tasks of one kind that are being claimed to children that have room; urgent ones to
+        children that have none, too."""
         with self._lock:
+            if plan.is_urgent:
+                return self._placement.fit_urgent(tasks)
             # Room that came up since must not let them pass those that were there before.
-            return self._placement.fit(tasks if self._placement.may_begin(kind) else ())
+            may_begin = plan.source is not None and self._placement.may_begin(plan.source.kind)
+            return self._placement.fit(tasks if may_begin else ())
 
     def put_back(self, given: Iterable[Assignment]) -> list[ClaimedTask]:
         """The start of these tasks did not happen: their children are free of them."""
@@ -355,8 +324,11 @@ class Ledger:
             raise ProtocolError(f"spoke about slot {slot}, which it was never given")
         return assignment
 
-    def ended(self, finished: Iterable[Finished]) -> None:
-        """Runs have ended: their children are free of them, and the finisher has them."""
+    def ended(self, finished: Iterable[Finished], *, wakes: bool = True) -> None:
+        """Runs have ended: their children are free of them, and the finisher has them.
+
+        Without `wakes`, `heard` follows.
+        """
         runs: defaultdict[str, list[int]] = defaultdict(list)
         with self._lock:
             written: list[Finished] = []
@@ -374,8 +346,25 @@ class Ledger:
                 written.append(done)
             for name, took in runs.items():
                 self._placement.costs.learn(name, took)
-            self.outcomes.add(written)
+            self.outcomes.add(written, wakes=wakes)
+            if wakes:
+                self._stir()
+
+    def heard(self) -> None:
+        """What ended of late may be written, and make room."""
+        with self._lock:
+            self.outcomes.wake()
+            self._stir()
+
+    def _stir(self) -> None:
+        """Wake the claimer, if it can make something of the room that there is now."""
+        if not self._placement.has_reserve or not self._accepting or self._placement.is_due:
             self._work.notify_all()
+
+    def rest_of(self, child: ChildHandle) -> float:
+        """Seconds for which nobody needs to hear what ends in this child; 0.0: not at all."""
+        with self._lock:
+            return reserve.rest_s(child, self.roster.children.values()) if self._accepting else 0.0
 
     def settled(
         self,
@@ -390,7 +379,8 @@ class Ledger:
             self._came_back.update(came_back)
             self.outcomes.settled(tasks)
             self.outcomes.count(totals)
-            self._work.notify()
+            if came_back or not self._placement.has_reserve:
+                self._work.notify()
 
     def tell_to_end(self, assignment: Assignment, why: Why) -> bool:
         """A run is to end; False if it has ended, or has been told before."""

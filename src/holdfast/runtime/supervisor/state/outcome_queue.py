@@ -113,11 +113,12 @@ class OutcomeQueue:
         """How many wait to be written, not counting those that are set aside."""
         return len(self._waiting)
 
-    def add(self, finished: Iterable[Finished]) -> None:
-        """Runs have ended."""
+    def add(self, finished: Iterable[Finished], *, wakes: bool = True) -> None:
+        """Runs have ended; without `wakes`, `wake` follows."""
         with self._lock:
             self._waiting.extend(finished)
-            self._changed.notify()
+            if wakes:
+                self._changed.notify()
 
     def take(self, most: int, patience: float) -> tuple[list[Finished], list[Finished]]:
         """What has ended, after a wait if nothing has; and what was set aside and is due again."""

@@ -1,8 +1,6 @@
 """Placement: which child gets which task, and how many more are worth claiming.
 
-Owns the claimed tasks that wait for a child, and the estimate behind every window: how many short
-tasks may be handed to a child at once. A task that nobody has seen costs a whole window, so it gets
-one to itself.
+Owns the claimed tasks that wait for a child, and which of them a child has room for.
 
 Called by `Ledger` only, with its lock held: a child's load and hand change only here meanwhile.
 """
@@ -11,96 +9,33 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from time import monotonic
+from types import MappingProxyType
 from typing import NamedTuple
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.options.policy import Policy
 from holdfast.core.records import ClaimedTask
+from holdfast.runtime.supervisor.state import reserve
 from holdfast.runtime.supervisor.state.child_handle import (
     LEAST_US,
     WINDOW_US,
     Assignment,
     ChildHandle,
     ChildState,
+    Rank,
 )
+from holdfast.runtime.supervisor.state.costs import Costs, Mix
 from holdfast.runtime.supervisor.task_log import named
-from holdfast.runtime.wire.messages import KINDS, Kind, KnownTask
+from holdfast.runtime.wire.messages import KINDS, Kind, KnownTask, Withdraw
 
 log = logging.getLogger("holdfast.worker")
 
 HELD_FOR = 1.0
 """Seconds after which a claimed task that found no child goes back to its queue."""
-SHORT_US = WINDOW_US // 16
-"""A task that costs no more is short: whichever of such tasks a child is given, it will soon be
-through with them."""
-_WEIGHT = 0.2
-_TRUST = 8
-"""A window holds at most so many times the runs that its guess is made of: the first runs of a
-task may have been lucky."""
-
-
-class Costs:
-    """Mean run time per task name, recent runs counting most."""
-
-    def __init__(self) -> None:
-        self._mean: dict[str, float] = {}
-        self._seen: Counter[str] = Counter()
-
-    def of(self, name: str) -> int:
-        """The expected cost of one run in µs, never so little that a window overflows."""
-        mean = self._mean.get(name)
-        if mean is None:
-            return WINDOW_US
-        return max(LEAST_US, WINDOW_US // (_TRUST * self._seen[name]), int(mean))
-
-    def knows(self, name: str) -> bool:
-        """Whether a task of this name has run."""
-        return name in self._mean
-
-    def are_short(self, names: Iterable[str]) -> bool:
-        """Whether all these tasks, as far as they are known, are so short that it does not matter
-        which of them a child is given."""
-        known = [self._mean[name] for name in names if name in self._mean]
-        return max(known, default=WINDOW_US) <= SHORT_US
-
-    def learn(self, name: str, runs_us: Sequence[int]) -> None:
-        """These runs, one after the other, took so long."""
-        self._seen[name] += len(runs_us)
-        mean = self._mean.get(name)
-        if mean is None:
-            mean = float(runs_us[0])
-        for run_us in runs_us:
-            seen = mean + _WEIGHT * (run_us - mean)
-            # Raise the estimate at once, lower it gradually: one that is too low leaves tasks
-            # waiting behind a long one.
-            mean = run_us / 4 if seen < run_us / 4 else seen
-        self._mean[name] = mean
-
-
-class Mix:
-    """Which tasks are being claimed, those of late counting most."""
-
-    def __init__(self) -> None:
-        self._shares: dict[str, float] = {}
-
-    def add(self, name: str, count: int) -> None:
-        """So many of this name were claimed."""
-        kept = 0.9**count
-        shares = {other: share * kept for other, share in self._shares.items()}
-        shares[name] = shares.get(name, 0.0) + 1.0 - kept
-        # What has not been claimed for long tells nothing about what will be.
-        self._shares = {other: share for other, share in shares.items() if share > 0.001}
-
-    def typical(self, costs: Costs) -> float:
-        """What the next tasks will cost on average, as far as can be told."""
-        if not self._shares:
-            return float(WINDOW_US)
-        weighed = sum(share * costs.of(name) for name, share in self._shares.items())
-        return weighed / sum(self._shares.values())
 
 
 class Openings:
@@ -128,12 +63,9 @@ class Openings:
 
     @property
     def is_due(self) -> bool:
-        """Whether a child has room and is half through what it was given, or further; one with
-        several lanes is due when a lane is free."""
+        """Whether a child has room, and will soon have nothing to do."""
         child = self.find(LEAST_US, False)
-        if child is None:
-            return False
-        return child.kind != "process" or child.load_us <= WINDOW_US // 2
+        return child is not None and reserve.is_due(child)
 
     def __bool__(self) -> bool:
         """Whether any child has room for the least that a task can cost."""
@@ -162,11 +94,14 @@ class Placement:
         assignments: dict[int, Assignment],
         tasks: Sequence[KnownTask],
         max_tasks_per_child: int | None,
+        ranks: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self._children = children
         self._assignments = assignments
         self._known = {(task.name, task.version): task for task in tasks}
         self._max_tasks_per_child = max_tasks_per_child
+        self._ranks = ranks
+        """The places of queues of which the first ones are served first."""
         kinds = {task.kind for task in tasks}
         self._only_kind = kinds.pop() if len(kinds) == 1 else None
         """The kind of all known tasks, where they are of one."""
@@ -175,6 +110,25 @@ class Placement:
         self._next_slot = 1
         self.held: deque[tuple[ClaimedTask, float]] = deque()
         """Claimed tasks that wait for a child, and since when (monotonic)."""
+        self.window_us = WINDOW_US
+        """How much work a process child is given ahead."""
+
+    @property
+    def has_reserve(self) -> bool:
+        """Whether process children are given more ahead than the next batch takes to come."""
+        return self.window_us > WINDOW_US
+
+    def set_reserve(self, is_wanted: bool) -> None:
+        """Whether a deep queue is there to be worked off."""
+        if is_wanted:
+            mix = self._mixes["process"]
+            typical = mix.typical(self.costs, most_us=reserve.RESERVE_US)
+            self.window_us = reserve.window_us(typical)
+        else:
+            self.window_us = WINDOW_US
+        for child in self._children.values():
+            if child.kind == "process":
+                child.window_us = self.window_us
 
     def claimed(self, name: str, version: int, count: int) -> None:
         """So many tasks like this were claimed."""
@@ -209,6 +163,58 @@ class Placement:
         give = self._giver(self._openings())
         given = [give(task) for task in tasks]
         return [assignment for assignment in given if assignment is not None]
+
+    def fit_urgent(self, tasks: Iterable[ClaimedTask]) -> list[Assignment]:
+        """Give tasks to process children, whether they have room or not; those that found one.
+
+        What goes before what the child has not begun is run next.
+        """
+        given: list[Assignment] = []
+        for task in tasks:
+            cost, policy, alone, _ = self._terms(task)
+            able = [
+                child
+                for child in self._children.values()
+                if child.kind == "process"
+                and child.state is ChildState.READY
+                and not (child.hand and (child.slow or child.alone))
+                and child.places > 0
+            ]
+            if alone or task.crash_count or not able:
+                continue
+            child = min(able, key=lambda child: (child.number_urgent, child.load_us))
+            given.append(self._give(task, policy, child, cost, alone=False))
+        return given
+
+    def rank(self, queue: str, priority: int) -> Rank:
+        """What goes first has the lower one."""
+        return self._ranks.get(queue, 0), priority
+
+    def is_urgent(self, queue: str, priority: int) -> bool:
+        """Whether such a task would go before one that some process child has not begun."""
+        rank = self.rank(queue, priority)
+        return any(
+            self._goes_before(rank, child)
+            for child in self._children.values()
+            if child.kind == "process" and child.state is ChildState.READY
+        )
+
+    def _goes_before(self, rank: Rank, child: ChildHandle) -> bool:
+        """Whether a task of this rank goes before the last that was handed to a child."""
+        return len(child.hand) > 1 and rank < max(
+            self.rank(run.task.queue_name, run.task.priority) for run in child.hand.values()
+        )
+
+    def _give(
+        self, task: ClaimedTask, policy: Policy, child: ChildHandle, cost: int, *, alone: bool
+    ) -> Assignment:
+        assignment = self._assign(task, policy, child, cost)
+        rank = self.rank(task.queue_name, task.priority)
+        if rank < child.last_rank and child.window_us > WINDOW_US:
+            assignment.is_urgent = self._goes_before(rank, child)
+        child.last_rank = max(child.last_rank, rank)
+        child.take(assignment, alone)
+        return assignment
 
     def fit_held(self, paused: Collection[str]) -> list[Assignment]:
         """Give held tasks to children that have room now."""
@@ -245,6 +251,33 @@ class Placement:
         if kind == "process":
             return sum(not child.hand for child in ready)
         return sum(child.lanes - len(child.hand) for child in ready)
+
+    @property
+    def ready_processes(self) -> int:
+        """How many process children are given tasks."""
+        children = self._children.values()
+        return sum(c.kind == "process" and c.state is ChildState.READY for c in children)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a process child could be given more, and will soon have nothing to do."""
+        return self._openings()["process"].is_due
+
+    def move(self, now: float) -> bool:
+        """Have a child give back what one that has nothing to do could begin; whether there may be
+        such a thing in a moment: one has nothing to do, and another more than it runs."""
+        children = [child for child in self._children.values() if child.kind == "process"]
+        waiting = [child for child in children if len(child.hand) > 1]
+        if not waiting or all(child.hand for child in children if child.state is ChildState.READY):
+            return False
+        begun = {child: child.running(now) for child in waiting}
+        found = reserve.to_move(children, begun)
+        if found is not None:
+            child, runs = found
+            for run in runs:
+                run.is_recalled = True
+            child.say(Withdraw([run.slot for run in runs]))
+        return True
 
     def due_window(self) -> tuple[ChildHandle, int] | None:
         """A process that will soon have nothing to do, and how many short tasks it could be given.
@@ -302,14 +335,21 @@ class Placement:
         held = self._held_of(kind)
         if kind != "process":
             return sum(m.lanes - len(m.hand) for m in ready) - held
-        # Claims go ahead of what children can be given by one more window, so that the next
-        # batch is in hand when a child asks; but not for children that are stuck in a long task.
         quick = [m for m in ready if not m.slow and not m.alone]
-        budget = sum(2 * WINDOW_US - m.load_us for m in quick)
-        typical = self._mixes[kind].typical(self.costs)
         idle = sum(not m.hand for m in ready)
+        mix = self._mixes[kind]
+        if self.has_reserve:
+            if not self._openings()[kind].is_due:
+                return 0
+            budget = reserve.missing_us(m for m in quick if not m.saved)
+            typical = mix.typical(self.costs, self.window_us, most_us=self.window_us)
+        else:
+            # Claims go ahead of what children can be given by one more window, so that the next
+            # batch is in hand when a child asks; but not for those that are stuck in a long task.
+            budget = sum(max(0, 2 * WINDOW_US - m.load_us) for m in quick)
+            typical = mix.typical(self.costs)
         wanted = max(idle, math.ceil(budget / typical))
-        if held and (wanted - held) * typical < len(quick) * WINDOW_US / 2:
+        if held and (wanted - held) * typical < len(quick) * self.window_us / 2:
             # Little is missing, and what is held keeps children busy: a claim costs nearly the
             # same for few as for many, so it waits until there are many to claim.
             return 0
@@ -350,18 +390,30 @@ class Placement:
             alone = alone or task.crash_count > 0
             child = openings[kind].find(cost, alone)
             if child is None:
+                if self.has_reserve and kind == "process" and (alone or cost >= self.window_us):
+                    self._save_one()
                 return None
-            assignment = self._assign(task, policy, child, cost)
-            child.take(assignment, alone and kind == "process")
+            assignment = self._give(task, policy, child, cost, alone=alone and kind == "process")
             openings[kind].given(child)
             return assignment
 
         return give
 
+    def _save_one(self) -> None:
+        """Let one child run out of work, for a task that fits behind nothing."""
+        children = [
+            child
+            for child in self._children.values()
+            if child.kind == "process" and child.state is ChildState.READY
+        ]
+        if children and not any(child.saved for child in children):
+            min(children, key=lambda child: child.load_us).saved = True
+
     def _terms(self, task: ClaimedTask) -> tuple[int, Policy, bool, Kind]:
         policy = _policy(task)
         kind = self.kind_of(task.task_name, task.version)
-        return self.costs.of(task.task_name), policy, policy.is_alone, kind
+        window_us = self.window_us if kind == "process" else WINDOW_US
+        return self.costs.of(task.task_name, window_us), policy, policy.is_alone, kind
 
     def _assign(
         self, task: ClaimedTask, policy: Policy, child: ChildHandle, cost: int

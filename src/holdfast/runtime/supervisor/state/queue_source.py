@@ -73,6 +73,11 @@ class Cursor:
         self._front_spent = False
         self._hints += 1
 
+    @property
+    def has_news(self) -> bool:
+        """Whether a hint came since a claim last began at the head."""
+        return self._hints_heard < self._hints
+
     def may_find(self, now: float) -> bool:
         """Whether a claim may find something; False once all has been examined."""
         return not self._front_spent or self._wants_back(now)
@@ -149,6 +154,8 @@ class QueueSource:
         """The one task of this source, if it has a limit of its own."""
         self.is_deep = False
         """Whether the last claim found as much as it wanted, so that there is likely more."""
+        self.is_urgent = False
+        """Whether something in it goes before what children have not begun."""
         self.is_careful = False
         """Whether a claim was refused for a row that breaks the constraints of the table."""
         self._apart_until = 0.0
@@ -233,6 +240,11 @@ class SourceList:
                 source.uses_keys = source.has_keys = source.queue in self._keyed
             self._awake = set() if self.are_many else set(range(len(sources)))
             self._wants_asking = self.are_many
+
+    def ranks(self) -> dict[str, int]:
+        """The places of the queues, where those that come first are served first."""
+        weighted = any(source.choice.weight is not None for source in self._all)
+        return {} if weighted else {queue: place for place, queue in enumerate(self.queues)}
 
     def choices(self) -> dict[str, QueueChoice]:
         """How each queue is served."""
@@ -324,10 +336,13 @@ class SourceList:
         self._poll_at = now + self._poll * random.uniform(0.75, 1.25)
         return True
 
+    def awake(self) -> Sequence[QueueSource]:
+        """Those that may have something, in the order of the queues."""
+        return [self._all[place] for place in sorted(self._awake)]
+
     def in_turn(self) -> Sequence[QueueSource]:
         """Those worth a look, in the order to try them: as given, or drawn by weight."""
-        found = [self._all[place] for place in sorted(self._awake)]
-        found = [source for source in found if source.has_keys or not source.is_keyed]
+        found = [source for source in self.awake() if source.has_keys or not source.is_keyed]
         if not found or found[0].choice.weight is None:
             return found
         # Drawing keys u^(1/w) and sorting is a draw without replacement by weight.

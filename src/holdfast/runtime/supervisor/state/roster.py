@@ -10,6 +10,7 @@ import threading
 from collections.abc import Collection, Iterable
 
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle, ChildState
+from holdfast.runtime.wire.messages import Withdraw
 
 
 class Roster:
@@ -103,6 +104,15 @@ class Roster:
                 return []
             child.slow = True
             return child.waiting(begun)
+
+    def take_back(self, queues: Collection[str]) -> None:
+        """Have children give back what they have not begun of these queues."""
+        with self._lock:
+            for child in self.children.values():
+                waiting = child.waiting([entry.slot for entry in child.page.begun()])
+                slots = [s for s in waiting if child.hand[s].task.queue_name in queues]
+                if slots:
+                    child.say(Withdraw(slots))
 
     def wait_ready(self, seconds: float) -> bool:
         """Whether a child can be given tasks, after a wait of so long at the most."""

@@ -30,6 +30,8 @@ class TurnPlan:
     """Whether some of what is claimed may be given to a child at once."""
     child: ChildHandle | None = None
     """The child for which all of it is claimed."""
+    is_urgent: bool = False
+    """Whether it is given to children at once, whatever they have, and goes before that."""
 
 
 @dataclass(slots=True)
