@@ -86,8 +86,9 @@ def test_a_child_is_due_at_half_of_it_or_with_one_task(make_child: MakeChild) ->
 
 
 def test_nothing_is_missing_where_there_is_more_than_enough(make_child: MakeChild) -> None:
-    full, half = make_child(1, 2 * RESERVE_US), make_child(2, RESERVE_US // 2)
-    assert reserve.missing_us([full, half]) == RESERVE_US // 2
+    full, half, idle = make_child(1, 2 * RESERVE_US), make_child(2, RESERVE_US // 2), make_child(3)
+    assert reserve.missing([full, half], 30 * MS) == 3
+    assert reserve.missing([idle], 2 * RESERVE_US) == 1
 
 
 def test_a_child_with_enough_is_not_listened_to_for_a_beat(make_child: MakeChild) -> None:

@@ -186,7 +186,10 @@ class Ledger:
         children that have none, too."""
         with self._lock:
             if plan.is_urgent:
-                return self._placement.fit_urgent(tasks)
+                given = self._placement.fit_urgent(tasks)
+                if any(assignment.is_urgent for assignment in given):
+                    self._choice.found_urgent()
+                return given
             # Room that came up since must not let them pass those that were there before.
             may_begin = plan.source is not None and self._placement.may_begin(plan.source.kind)
             return self._placement.fit(tasks if may_begin else ())

@@ -336,19 +336,18 @@ class Placement:
         if kind != "process":
             return sum(m.lanes - len(m.hand) for m in ready) - held
         quick = [m for m in ready if not m.slow and not m.alone]
-        idle = sum(not m.hand for m in ready)
         mix = self._mixes[kind]
         if self.has_reserve:
             if not self._openings()[kind].is_due:
                 return 0
-            budget = reserve.missing_us(m for m in quick if not m.saved)
             typical = mix.typical(self.costs, self.window_us, most_us=self.window_us)
+            wanted = max(1, reserve.missing((m for m in quick if not m.saved), typical))
         else:
             # Claims go ahead of what children can be given by one more window, so that the next
             # batch is in hand when a child asks; but not for those that are stuck in a long task.
             budget = sum(max(0, 2 * WINDOW_US - m.load_us) for m in quick)
             typical = mix.typical(self.costs)
-        wanted = max(idle, math.ceil(budget / typical))
+            wanted = max(sum(not m.hand for m in ready), math.ceil(budget / typical))
         if held and (wanted - held) * typical < len(quick) * self.window_us / 2:
             # Little is missing, and what is held keeps children busy: a claim costs nearly the
             # same for few as for many, so it waits until there are many to claim.

@@ -82,11 +82,13 @@ class Cursor:
         """Whether a claim may find something; False once all has been examined."""
         return not self._front_spent or self._wants_back(now)
 
-    def start(self, now: float) -> Position:
-        """Where the next claim begins."""
+    def start(self, now: float, *, at_head: bool = False) -> Position:
+        """Where the next claim begins; `at_head`: there is something to be found there."""
         self._hints_at_start = self._hints
         self._start, self._started_at = self._front, now
-        if self._wants_back(now) and (self._front_spent or now >= self._back_not_before):
+        if at_head:
+            self._start, self._back = HEAD, None
+        elif self._wants_back(now) and (self._front_spent or now >= self._back_not_before):
             self._start = HEAD if self._back is None else self._back
         return self._start
 

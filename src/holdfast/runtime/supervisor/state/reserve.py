@@ -57,9 +57,12 @@ def is_due(child: ChildHandle) -> bool:
     return len(child.hand) <= 1 and child.window_us > WINDOW_US
 
 
-def missing_us(children: Iterable[ChildHandle]) -> int:
-    """How much work these children could be given."""
-    return sum(max(0, child.window_us - child.load_us) for child in children)
+def missing(children: Iterable[ChildHandle], typical_us: float) -> int:
+    """How many tasks that typically cost so much these children could be given."""
+    return sum(
+        max(not child.hand, int((child.window_us - child.load_us) // typical_us), 0)
+        for child in children
+    )
 
 
 def rest_s(child: ChildHandle, children: Collection[ChildHandle]) -> float:

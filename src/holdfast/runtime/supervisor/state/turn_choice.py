@@ -28,6 +28,8 @@ from holdfast.runtime.supervisor.state.turn_plan import GatedClaims, TurnPlan
 
 _LOOK_EVERY: Final = 0.02
 """Seconds between two looks for urgent tasks, at the least."""
+_IN_VAIN: Final = 1.0
+"""The same after one that saw something, of which nothing could be claimed."""
 
 
 class TurnChoice:
@@ -63,11 +65,15 @@ class TurnChoice:
 
     def begin_look(self, now: float) -> list[QueueSource]:
         """Where to look for urgent tasks now; `looked` follows for each."""
-        if self.until_look(now) > 0 or self._placement.held:
+        if self.until_look(now) > 0:
             return []
         self._has_news = False
         self._look_at = now + _LOOK_EVERY
         return [source for source in self._sources.awake() if _may_be_urgent(source)][:FEW]
+
+    def found_urgent(self) -> None:
+        """A claim of urgent tasks found some."""
+        self._look_at = monotonic() + _LOOK_EVERY
 
     def looked(self, source: QueueSource, priority: int | None, took: float) -> None:
         """The first task of its queue has this priority, and to see that took so many seconds."""
@@ -126,17 +132,19 @@ class TurnChoice:
 
     def _choose_urgent(self, plan: TurnPlan, now: float) -> bool:
         """Claim what goes before all that children have not begun, if there is such a task."""
-        if not self._placement.has_reserve or self._placement.held:
+        if not self._placement.has_reserve:
             return False
         for source in self._sources.awake():
             if not source.is_urgent:
                 continue
+            source.is_urgent = False
             wanted = min(self._placement.ready_processes, self._left(source))
-            after = source.cursor.start(now)
-            if after == HEAD and wanted > 0:
-                source.is_urgent = False
-                plan.source, plan.wanted, plan.claim_after = source, wanted, after
+            if wanted > 0:
+                plan.source, plan.wanted = source, wanted
+                plan.claim_after = source.cursor.start(now, at_head=True)
                 plan.may_begin = plan.is_urgent = True
+                # Unless it was worth it: it may be a task that this worker does not know.
+                self._look_at = now + _IN_VAIN
                 return True
         return False
 
