@@ -48,7 +48,9 @@ def test_a_test_that_fails_twice_has_failed(inside: Path) -> None:
 
 
 def test_many_failures_are_not_tried_again(inside: Path) -> None:
-    many = "".join(f"def test_{n}():\n    assert 0\n" for n in range(4))
+    many = "".join(
+        f"def test_{n}():\n    assert 0\n" for n in range(run_tests.MOST_TRIED_AGAIN + 1)
+    )
     finished = run_tests.run_tests("part", part(inside, ONCE + many), limit=60)
     assert (finished.status, finished.unsteady) == (1, ())
 
