@@ -34,16 +34,19 @@ PACKAGES = (
             "schedules",
             "stats",
             "tasks",
+            "top",
             "web",
             "worker",
             "workers",
             "workflows",
         )
     ),
+    "cli/completion",
     "cli/place",
     "cli/render",
     "cli/selection",
     "cli/session",
+    "cli/top",
     "web",
 )
 """Those that the contracts name, modules among them."""

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "routes": "Send tasks to queues by their names: list, set, delete.",
     "dead-letters": "Tasks that failed for good: list, causes, resubmit, delete.",
     "doctor": "Find what endangers tasks, or keeps them from running.",
+    "top": "Watch queues, workers, running tasks and failures; steer them.",
     "web": "Serve the dashboard and the HTTP API.",
     "schedules": "See what fires when; add, pause, run, backfill, delete.",
     "workflows": "See where workflows stand; cancel, pause, resume and resubmit them.",

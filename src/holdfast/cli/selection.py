@@ -18,6 +18,7 @@ from uuid import UUID
 
 import click
 
+from holdfast.cli import completion
 from holdfast.cli.render import times
 from holdfast.cli.render.task_list import show_tasks
 from holdfast.cli.session import CommandSession, Misused, NotDone
@@ -90,14 +91,22 @@ def _statuses(
 _OPTIONS: Final = {
     "status": click.option(
         "--status",
+        shell_complete=completion.statuses,
         multiple=True,
         callback=_statuses,
         help="In this status; several times, or with commas, for several.",
     ),
-    "queue": click.option("--queue", help="In this queue."),
-    "name": click.option("--name", help="Of the task with this name."),
+    "queue": click.option("--queue", help="In this queue.", shell_complete=completion.queues),
+    "name": click.option(
+        "--name", help="Of the task with this name.", shell_complete=completion.task_names
+    ),
     "tag": click.option("--tag", help="With this tag."),
-    "worker": click.option("--worker", metavar="ID", help="Claimed last by this worker."),
+    "worker": click.option(
+        "--worker",
+        metavar="ID",
+        help="Claimed last by this worker.",
+        shell_complete=completion.workers,
+    ),
     "error": click.option("--error", metavar="CODE", help="Ended with this error code."),
     "since": click.option(
         "--since", metavar="TIME", callback=times.given, help="Submitted since: 2h, 2026-11-15."
@@ -135,7 +144,7 @@ def selects(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
     """Add ids, filters, `--all` and `--yes`; the command receives them as `selection`."""
 
     def decorate(function: Command) -> Command:
-        @click.argument("ids", metavar="[ID]...", nargs=-1)
+        @click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=completion.tasks)
         @filters(without=without)
         @click.option("--all", "everything", is_flag=True, help="Every task it applies to.")
         @click.option("--yes", "-y", is_flag=True, help="Do not ask.")

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from holdfast.cli import completion
 from holdfast.cli.render import json_document
 from holdfast.cli.render.table import Cell, TextColumn
 from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
@@ -64,7 +65,9 @@ def list_(session: CommandSession) -> None:
 
 
 @queues.command()
-@click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
+@click.argument(
+    "names", metavar="QUEUE...", nargs=-1, required=True, shell_complete=completion.queues
+)
 @click.option("--by", help="Who pauses it, for others to see; default: you, on this machine.")
 @click.option("--force", is_flag=True, help="Also a queue that nobody has seen yet.")
 @operates()
@@ -80,7 +83,9 @@ def pause(session: CommandSession, names: tuple[str, ...], by: str | None, force
 
 
 @queues.command()
-@click.argument("names", metavar="QUEUE...", nargs=-1, required=True)
+@click.argument(
+    "names", metavar="QUEUE...", nargs=-1, required=True, shell_complete=completion.queues
+)
 @operates()
 def resume(session: CommandSession, names: tuple[str, ...]) -> None:
     """Let paused queues go on."""
@@ -89,7 +94,7 @@ def resume(session: CommandSession, names: tuple[str, ...]) -> None:
 
 
 @queues.command()
-@click.argument("name", metavar="QUEUE")
+@click.argument("name", metavar="QUEUE", shell_complete=completion.queues)
 @click.option("--concurrency", type=int, help="At most so many at a time, in the whole fleet.")
 @click.option("--rate", help="So many begin in a time: 10/s, 100/minute, 1000/h, 5/day.")
 @click.option("--burst", type=int, help="So many may begin at once after a quiet time.")

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 import click
 
+from holdfast.cli import completion
 from holdfast.cli.render.table import Cell, TextColumn, Value
 from holdfast.cli.session import CommandSession, operates
 from holdfast.client.stats_control import Percentiles, QueueDepth, SeriesOptions, StatsPoint
@@ -20,8 +21,14 @@ _TIMES: Final = ("wait p50", "wait p95", "run p50", "run p95")
 @click.command("stats")
 @click.option("--last", default="15m", show_default=True, help="How far back: 15m, 6h, 7d.")
 @click.option("--by", type=click.Choice(["queue", "task"]), default="queue", show_default=True)
-@click.option("-q", "--queue", help="Only of this queue.")
-@click.option("-n", "--name", "task", help="Only of tasks with this name.")
+@click.option("-q", "--queue", help="Only of this queue.", shell_complete=completion.queues)
+@click.option(
+    "-n",
+    "--name",
+    "task",
+    help="Only of tasks with this name.",
+    shell_complete=completion.task_names,
+)
 @operates()
 def stats(
     session: CommandSession,

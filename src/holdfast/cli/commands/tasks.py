@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import click
 
-from holdfast.cli import bulk_action
+from holdfast.cli import bulk_action, completion
 from holdfast.cli.render import times
 from holdfast.cli.render.ending_list import follow_endings
 from holdfast.cli.render.task_detail import TaskReport, show_task
@@ -30,7 +30,7 @@ from holdfast.core.errors import IllegalTransition, PayloadError, WaitTimeout
 from holdfast.core.options.unique import Unique
 from holdfast.core.payload.codec import decode
 
-the_task = click.argument("task", metavar="ID")
+the_task = click.argument("task", metavar="ID", shell_complete=completion.tasks)
 
 
 def _json(kind: type, what: str) -> Callable[[click.Context, click.Parameter, str], Any]:
@@ -87,7 +87,7 @@ def show(session: CommandSession, task: str, full: bool) -> None:
 
 
 @tasks.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completion.task_names)
 @click.option(
     "--args",
     metavar="JSON",
@@ -103,7 +103,7 @@ def show(session: CommandSession, task: str, full: bool) -> None:
     help="An object: '{\"a\": 1}'.",
 )
 @click.option("--version", type=int, help="Of the task; default 1.")
-@click.option("--queue", help="Default: default.")
+@click.option("--queue", help="Default: default.", shell_complete=completion.queues)
 @click.option("--priority", type=int, help="1 (first) to 100 (last); default 50.")
 @times.delay
 @click.option("--good-until", metavar="TIME", callback=times.given, help="Expire it then.")
@@ -189,10 +189,10 @@ def resubmit(session: CommandSession, selection: Selection, **given: Any) -> Non
 
 
 @tasks.command()
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("ids", metavar="ID...", nargs=-1, required=True, shell_complete=completion.tasks)
 @times.delay
 @click.option("--now", "at_once", is_flag=True, help="Do not wait any longer.")
-@click.option("--queue", help="Move it there.")
+@click.option("--queue", help="Move it there.", shell_complete=completion.queues)
 @click.option("--priority", type=int, help="1 (first) to 100 (last).")
 @operates()
 def reschedule(

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import click
 
+from holdfast.cli import completion
 from holdfast.cli.render import json_document
 from holdfast.cli.render.table import Cell, TextColumn, Value
 from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
@@ -88,7 +89,7 @@ def _row(worker: WorkerInfo, now: datetime) -> list[Value]:
 def _ordering(function: Callable[..., None]) -> Callable[..., None]:
     """The options of both orders."""
     for option in (
-        click.argument("ids", metavar="[ID]...", nargs=-1),
+        click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=completion.workers),
         click.option("--all", "everything", is_flag=True, help="Every worker that is there."),
         click.option("--yes", "-y", is_flag=True, help="Do not ask."),
         click.option("--wait", is_flag=True, help="Until they have stopped."),

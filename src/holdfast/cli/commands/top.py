@@ -1,0 +1,68 @@
+"""`holdfast top`: queues, workers, running tasks and failures, live in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.render import json_document
+from holdfast.cli.render.screen import console
+from holdfast.cli.session import CommandSession, Misused, operates
+from holdfast.client.redacted import redacted_task
+
+if TYPE_CHECKING:
+    from holdfast.cli.top.snapshot import Snapshot
+
+
+@click.command("top")
+@click.option(
+    "--every",
+    type=click.FloatRange(0.5, 3600),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often the database is read.",
+)
+@click.option("--once", is_flag=True, help="Print one picture, also into a pipe.")
+@operates()
+def top(session: CommandSession, every: float, once: bool) -> None:
+    """Watch queues, workers, running tasks and failures; pause, cancel, resubmit.
+
+    Press ? for its keys. It reads counters and short lists, so it does not hurt the queue. With
+    --json it answers once.
+    """
+    from holdfast.cli.top.monitor import Monitor
+    from holdfast.cli.top.snapshot import SnapshotReader
+
+    reader = SnapshotReader(session.control, every)
+    paper = console(markup=False)
+    monitor = Monitor(session, reader, paper)
+    if session.screen.as_json:
+        session.screen.document(_document(session, reader.read()))
+        return
+    if once:
+        monitor.show(reader.read(), paper.width)
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Misused("this needs a terminal; --once prints one picture anywhere")
+    from holdfast.cli.top.keyboard import Ended, Keyboard
+
+    reader.start()
+    keyboard = Keyboard()
+    try:
+        with keyboard.lent():
+            monitor.run(keyboard)
+    except Ended as ended:
+        raise click.exceptions.Exit(128 + ended.number) from None
+    finally:
+        reader.stop()
+
+
+def _document(session: CommandSession, found: Snapshot) -> dict[str, Any]:
+    tasks = {
+        name: [redacted_task(info, session.hides) for info in given]
+        for name, given in (("running", found.running), ("failures", found.failures))
+    }
+    return json_document.as_dict(found, **tasks)
