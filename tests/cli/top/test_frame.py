@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from rich.text import Text
 
-from holdfast.cli.top.frame import SelectedRow, Section, overlay, picture, shares, window
+from holdfast.cli.top.frame import Section, SelectedRow, overlay, picture, shares, window
 from holdfast.cli.top.snapshot import QueueLine, Snapshot
 from holdfast.client.access import Access
 from holdfast.client.config import Config

@@ -19,8 +19,8 @@ from holdfast.cli.session import CommandSession
 from holdfast.cli.top.frame import (
     HELP,
     KEYS,
-    SelectedRow,
     Section,
+    SelectedRow,
     overlay,
     picture,
     rows_of,
