@@ -84,6 +84,16 @@ NEEDS: Final = {
     "api-set-route": ("admin", False),
     "api-delete-route": ("admin", False),
     "metrics": ("read", False),
+    "api-list-workflows": ("read", False),
+    "api-count-workflows": ("read", False),
+    "api-show-workflow": ("read", False),
+    "api-why-workflow": ("read", False),
+    "api-chart-workflow": ("read", False),
+    "api-pause-workflow": ("operate", False),
+    "api-resume-workflow": ("operate", False),
+    "api-cancel-workflow": ("operate", False),
+    "api-resubmit-workflow": ("operate", False),
+    "api-delete-workflow": ("admin", False),
     **PAGES,
 }
 

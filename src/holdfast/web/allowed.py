@@ -1,13 +1,14 @@
-"""Which verbs an operator may apply to a task where it stands, in the words of the API."""
+"""Which verbs an operator may apply to a task or a workflow where it stands, as the API says."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from holdfast.core.lifecycle import Verb, legal
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
+from holdfast.core.workflows.lifecycle import WORKFLOW_TRANSITIONS, WorkflowVerb
 
-__all__ = ["VERBS", "operator_verbs", "statuses_for"]
+__all__ = ["VERBS", "operator_verbs", "statuses_for", "workflow_verbs"]
 
 VERBS: Final = {
     "cancel": (Verb.CANCEL, Verb.REQUEST_CANCEL),
@@ -15,6 +16,14 @@ VERBS: Final = {
     "resubmit": (Verb.RESUBMIT,),
     "delete": (Verb.DELETE,),
 }
+
+_OF_WORKFLOWS: Final = (
+    WorkflowVerb.PAUSE,
+    WorkflowVerb.RESUME,
+    WorkflowVerb.CANCEL,
+    WorkflowVerb.RESUBMIT,
+    WorkflowVerb.DELETE,
+)
 
 
 def operator_verbs(status: TaskStatus) -> tuple[str, ...]:
@@ -27,3 +36,10 @@ def operator_verbs(status: TaskStatus) -> tuple[str, ...]:
 def statuses_for(verb: str) -> tuple[TaskStatus, ...]:
     """The statuses of tasks that a verb can be applied to."""
     return tuple(status for status in TaskStatus if verb in operator_verbs(status))
+
+
+def workflow_verbs(status: WorkflowStatus) -> tuple[str, ...]:
+    """The same for a workflow: `("pause", "cancel")`."""
+    return tuple(
+        verb.value for verb in _OF_WORKFLOWS if status in WORKFLOW_TRANSITIONS[verb].sources
+    )

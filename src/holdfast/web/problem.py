@@ -29,7 +29,7 @@ from holdfast.core.errors import (
 )
 from holdfast.core.redaction import redact
 from holdfast.core.status import TaskStatus, WorkflowStatus
-from holdfast.web.allowed import operator_verbs
+from holdfast.web.allowed import operator_verbs, workflow_verbs
 
 __all__ = ["Problem", "Refusal", "problem_of"]
 
@@ -89,7 +89,12 @@ def _of_ours(error: HoldfastError) -> Problem:
         case UnknownTask():
             return Problem(404, "unknown_task", said)
         case IllegalTransition(status=WorkflowStatus() as whole):
-            facts = {"workflow_id": str(error.task_id), "verb": error.verb, "status": whole.value}
+            facts: dict[str, Any] = {
+                "workflow_id": str(error.task_id),
+                "verb": error.verb,
+                "workflow_status": whole.value,
+                "allowed": list(workflow_verbs(whole)),
+            }
             return Problem(409, "illegal_transition", said, facts)
         case IllegalTransition(status=TaskStatus() as stands):
             more: dict[str, Any] = {

@@ -20,6 +20,7 @@ from holdfast.web.api import (
     task_routes,
     tasks,
     workers,
+    workflows,
 )
 from holdfast.web.route import WebRoute
 
@@ -35,6 +36,7 @@ ROUTES: Final[Sequence[WebRoute]] = reference.with_reference(
         *queues.ROUTES,
         *workers.ROUTES,
         *stats.ROUTES,
+        *workflows.ROUTES,
         *schedules.ROUTES,
         *task_routes.ROUTES,
         *audit.ROUTES,
