@@ -441,3 +441,16 @@ def test_a_store_forgotten_is_not_kept(make_store: MakeStore, tmp_path: Path) ->
         return seen() is None
 
     until(is_gone)
+
+
+@pytest.mark.parametrize("place", ["file", ":memory:"])
+def test_a_read_that_takes_too_long_is_ended(
+    place: str, driver: SqliteDriver, make_store: MakeStore
+) -> None:
+    where = None if place == "file" else place
+    store = make_store(where, driver=driver, statement_timeout=0.05)
+    store.run(verbs.make())
+    with pytest.raises(StoreUnavailable, match="longer than `statement_timeout`"):
+        store.run(verbs.read_for_ever())
+    assert store.run(verbs.put("a")) == 1
+    assert store.run(verbs.count()) == 1

@@ -56,6 +56,9 @@ TEXTS: dict[str, list[str]] = {
     "bodies": ["SELECT body FROM notes ORDER BY seq"],
     "now": ["SELECT :now"],
     "absent": ["SELECT * FROM nowhere"],
+    "endless": [
+        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT count(*) FROM n"
+    ],
     "clock": ["SELECT at FROM holdfast_meta WHERE name = 'clock'"],
 }
 
@@ -73,6 +76,11 @@ def make() -> Steps[None]:
 def put(body: str) -> Steps[int]:
     rows = yield Statement("put", {"body": body})
     return int(rows[0][0])
+
+
+@reads
+def read_for_ever() -> Steps[None]:
+    yield Statement("endless")
 
 
 @alone

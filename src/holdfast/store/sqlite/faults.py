@@ -92,7 +92,9 @@ def translate(code: int, text: str, path: str, *, committing: bool = False) -> S
     if primary == CANTOPEN:
         return StoreUnavailable(cannot_open(path, text))
     if primary == INTERRUPT:
-        return StoreUnavailable(f"a statement on {path} was interrupted")
+        return StoreUnavailable(
+            f"a statement on {path} was interrupted: it took longer than `statement_timeout`"
+        )
     if primary == NOTADB:
         return StoreError(
             f"{path} is not a SQLite database (or it is encrypted); it was not touched: "

@@ -369,9 +369,11 @@ class SqliteStore:
         try:
             connection = self._connections.take_reader(self._settings.lock_timeout)
             try:
+                connection.bound(self._settings.statement_timeout)
                 connection.begin_read()
                 return work(Session(connection, self._binder, self.clock.now()), connection)
             finally:
+                connection.bound(None)
                 _roll_back(connection)
                 self._connections.give_reader(connection)
         finally:

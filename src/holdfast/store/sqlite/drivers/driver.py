@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, ClassVar, TypeAlias
 
 from holdfast.core.errors import ConfigError, StoreError
@@ -29,6 +30,8 @@ Version: TypeAlias = tuple[int, int, int]
 STATEMENTS = 256
 """How many prepared statements a connection keeps."""
 
+_STEPS = 20_000
+"""Of SQLite's machine between two looks at the clock: about a millisecond."""
 _FIXED_LINES = {(3, 44): 6, (3, 50): 7, (3, 51): 3}
 _NOT_UTF8 = "Could not decode to UTF-8"
 
@@ -56,6 +59,9 @@ class Connection(ABC):
         """Rows written through this connection so far."""
         self.broken = False
         """Whether it reported something after which it should be opened anew."""
+        self._patience: float | None = None
+        self._until = 0.0
+        self._is_watched = False
 
     @property
     def in_transaction(self) -> bool:
@@ -69,6 +75,8 @@ class Connection(ABC):
         whoever decodes it can say which column is wrong. A change cannot be made twice, so the
         texts that it returns are asked for as bytes (`CAST(column AS BLOB)`, see `from_bytes`).
         """
+        if self._patience is not None:
+            self._until = monotonic() + self._patience
         try:
             rows: list[Row] = self._cursor.execute(sql, parameters).fetchall()
             return rows
@@ -78,6 +86,16 @@ class Connection(ABC):
             if _NOT_UTF8 in str(error):
                 return self._query_again(sql, parameters)
             raise self._fault(error) from error
+
+    def bound(self, seconds: float | None) -> None:
+        """End every statement of `execute` that takes longer; None: none from now on."""
+        if seconds is not None and not self._is_watched:
+            self._is_watched = True
+            self._raw.set_progress_handler(self._has_taken_too_long, _STEPS)
+        self._patience = seconds
+
+    def _has_taken_too_long(self) -> bool:
+        return self._patience is not None and monotonic() > self._until
 
     def _query_again(self, sql: str, parameters: Parameters) -> list[Row]:
         try:
