@@ -48,6 +48,8 @@ LOOKS = (
     ("queues", "list", "--json"),
     ("workers", "list", "--all"),
     ("workers", "list", "--all", "--json"),
+    ("schedules", "list"),
+    ("schedules", "list", "--json"),
     ("db", "status"),
 )
 

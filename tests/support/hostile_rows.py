@@ -17,6 +17,7 @@ import apsw
 import psycopg
 from psycopg import sql
 
+from holdfast.core.schedules.definition import ScheduledCall
 from holdfast.core.status import TaskStatus
 
 NOW: Final = "now"
@@ -32,6 +33,8 @@ TABLES: Final = (
     "worker_states",
     "queues",
     "stats",
+    "schedules",
+    "schedule_ticks",
     "meta",
 )
 """Those that anything reads or writes so far, without the version of the schema."""
@@ -112,6 +115,13 @@ def always() -> Iterator[Hostile]:
         yield Hostile("leases", "task_ids", ids)
     yield Hostile("task_dependencies", "child_id", "zz")
     yield Hostile("workers", "known", "nope")
+    for column in ("pattern", "timezone", "overlap", "payload"):
+        yield Hostile("schedules", column, "nope")
+    for column in ("next_run_at", "start_at", "end_at", "created_at"):
+        yield Hostile("schedules", column, "-infinity")
+        yield Hostile("schedules", column, -(2**63))
+    yield Hostile("schedules", "next_run_at", "1970-01-01")
+    yield Hostile("schedules", "run_count", 2**63 - 1)
 
 
 def _values(kind: str) -> Sequence[Any]:
@@ -208,8 +218,39 @@ class _Templates:
                     "queue_name": "default",
                     "task_name": "good",
                 }
+            case "schedules":
+                return f"s{number}", _schedule(f"s{number}")
+            case "schedule_ticks":
+                return f"s{number}", {
+                    "schedule_name": f"s{number}",
+                    "tick": NOW,
+                    "status": "fired",
+                    "cause": "tick",
+                    "noted_at": NOW,
+                }
             case _:
                 return id, {"name": f"n{number}", "value": "x", "at": NOW}
+
+
+def _schedule(name: str) -> dict[str, Any]:
+    """One that is due, and then not for a year."""
+    return {
+        "schedule_name": name,
+        "pattern": "0 0 1 1 *",
+        "timezone": "UTC",
+        "overlap": "skip",
+        "missed": "latest",
+        "max_missed": 100,
+        "task_name": "good",
+        "version": 1,
+        "payload": ScheduledCall("good", 1, "default", 50, "[0]", "{}", "x").encode(),
+        "declared": False,
+        "config_hash": "x",
+        "seen_hashes": "[]",
+        "next_run_at": NOW,
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
 
 
 def _task(id: str, status: TaskStatus, token: str) -> dict[str, Any]:

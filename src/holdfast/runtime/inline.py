@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import os
 import random
 import socket
@@ -21,10 +22,12 @@ from functools import partial
 from time import monotonic_ns
 
 from holdfast.core.decide import decide
+from holdfast.core.errors import UnreadableRow
 from holdfast.core.limiting import LimitBook
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Returned
 from holdfast.core.records import Answer, ClaimedTask
+from holdfast.core.text import one_line
 from holdfast.runtime.application import Application
 from holdfast.runtime.child import hooks
 from holdfast.runtime.child.context import TaskContext
@@ -46,6 +49,8 @@ from holdfast.store.verbs import (
 from holdfast.store.verbs.claims import Begin
 from holdfast.store.verbs.evidence import TaskNote
 from holdfast.store.verbs.finish import Completion, RunChange
+
+log = logging.getLogger("holdfast.worker")
 
 _BATCH = 50
 _LEASE_US = 3_600_000_000
@@ -136,7 +141,11 @@ class Inline:
 
     def _fire(self, name: str) -> bool:
         """Fire what is due of a schedule; whether more waits until that has ended."""
-        done = self.store.attempt(partial(ticks.fire, name, declared_here=True))
+        try:
+            done = self.store.attempt(partial(ticks.fire, name, declared_here=True))
+        except UnreadableRow as error:
+            log.error("schedule %s cannot be fired: %s", one_line(name, 100), error)
+            return False
         return done is not None and bool(done.waiting and done.runs)
 
     def _drain(self) -> None:

@@ -47,7 +47,7 @@ def schedule(row: Row) -> ScheduleRecord:
         raise unfit(table, row, _SCHEDULE, error) from error
     column = "pattern or timezone"
     try:
-        definition.rule.first(0)
+        _ = definition.rule
         column = "payload"
         _ = definition.call
     except (ConfigError, PayloadError) as error:

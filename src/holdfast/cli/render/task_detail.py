@@ -141,6 +141,7 @@ def _identity(info: TaskInfo) -> list[tuple[str, Value]]:
         ("sent by task", _text(info.parent_id)),
         ("first task", _text(info.root_id)),
         ("schedule", info.schedule_name),
+        ("tick", None if info.schedule_tick is None else times.stamp(info.schedule_tick)),
         ("trace", info.trace_context),
         ("claimed by", info.claimed_by_worker_id),
         ("process", _process(info)),

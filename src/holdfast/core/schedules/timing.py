@@ -148,8 +148,16 @@ def read(when: When, tz: str = "UTC", start_us: int | None = None) -> Timing:
     if stored := _EVERY.fullmatch(when):
         return Interval(max(int(stored[1]), _SHORTEST_US), start_us or 0)
     if stored := _ONCE.fullmatch(when):
-        return Once(int(stored[1]))
+        return Once(_in_the_calendar(int(stored[1])))
     return _cron(when, tz)
+
+
+def _in_the_calendar(at_us: int) -> int:
+    try:
+        from_us(at_us)
+    except OverflowError:
+        raise ConfigError(f"@once {at_us} is a time beyond all years", option="when") from None
+    return at_us
 
 
 def _cron(pattern: str, tz: str) -> Cron:

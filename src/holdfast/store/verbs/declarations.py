@@ -16,7 +16,6 @@ from enum import Enum
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.payload.codec import to_json
 from holdfast.core.schedules.definition import ScheduleDefinition
-from holdfast.core.schedules.records import ScheduleRecord
 from holdfast.store import rows, schedule_rows
 from holdfast.store.op import Statement, Steps, alone, reads, writes
 from holdfast.store.verbs import schedules
@@ -54,29 +53,21 @@ def announce(worker_id: str, declared: Mapping[str, str]) -> Steps[None]:
 @reads
 def unsettled(mine: Mapping[str, ScheduleDefinition]) -> Steps[tuple[list[str], list[str]]]:
     """Which of these should be declared anew, and which schedules nobody declares any more."""
-    found = yield Statement("read_schedules")
+    found = yield Statement("declared_schedules")
     live = yield from live_declarations()
-    known: dict[str, ScheduleRecord] = {}
-    for record in rows.readable(schedule_rows.schedule, found):
-        known[record.name] = record
+    known = {str(name): (config, seen, stopped_at) for name, config, seen, stopped_at in found}
     anew: list[str] = []
     for name, definition in mine.items():
-        standing = known.get(name)
-        if standing is None or not standing.declared or standing.stopped_at is not None:
+        config, seen, stopped_at = known.get(name, (None, "[]", None))
+        if config is None or stopped_at is not None:
             anew.append(name)
-        elif standing.config_hash != definition.config_hash:
-            is_new = definition.config_hash not in schedules.hashes(standing)
-            if is_new or standing.config_hash not in live.get(name, ()):
+        elif config != definition.config_hash:
+            is_new = definition.config_hash not in schedules.decode_hashes(seen)
+            if is_new or config not in live.get(name, ()):
                 anew.append(name)
-    gone = [
-        record.name
-        for record in known.values()
-        if record.declared
-        and record.stopped_at is None
-        and record.name not in live
-        # We are alive, whatever our row says.
-        and record.name not in mine
-    ]
+    # We are alive, whatever our row says.
+    alive = live.keys() | mine.keys()
+    gone = [name for name in rows.texts(known) if known[name][2] is None and name not in alive]
     return anew, gone
 
 

@@ -143,11 +143,15 @@ def _stored(definition: ScheduleDefinition, now: int) -> Mapping[str, Any]:
 
 def hashes(record: ScheduleRecord) -> list[str]:
     """The definitions that a schedule has had, the last one last."""
+    return decode_hashes(record.seen_hashes) or [record.config_hash]
+
+
+def decode_hashes(text: str) -> list[str]:
+    """The same from the stored text; none if somebody has written there by hand."""
     try:
-        return _hashes.decode(record.seen_hashes)
-    except msgspec.MsgspecError:
-        # Written by hand.
-        return [record.config_hash]
+        return _hashes.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return []
 
 
 def at(moment: int | None) -> At | None:

@@ -39,7 +39,7 @@ _WAITING: Final = 0.25
 _HELD: Final = 0.05
 _SETTLE_EVERY: Final = 10.0
 _AGAIN: Final = 1.0
-_LONGEST_REST: Final = 300.0
+_LONGEST_REST: Final = 60.0
 
 
 def known(schedules: Sequence[KnownSchedule]) -> list[ScheduleDefinition]:
@@ -73,8 +73,8 @@ class Scheduler:
         self._settle_every = settle_every
         self._clock = clock
         self._settle_at = -inf
-        self._aside: dict[str, tuple[float, int]] = {}
-        """Schedules that are left alone: until when, and how often in a row."""
+        self._aside: dict[str, tuple[float, int, str | None]] = {}
+        """Schedules that are left alone: until when, how often in a row, and why."""
         self._said: set[tuple[str, Declared]] = set()
 
     def tick(self) -> float:
@@ -93,7 +93,7 @@ class Scheduler:
 
     def _fire_due(self) -> float:
         now = self._clock()
-        aside = {name for name, (until, _) in self._aside.items() if until > now}
+        aside = {name for name, (until, *_) in self._aside.items() if until > now}
         due = self._store.run(ticks.due(aside))
         names = list(due.names)
         # So that several workers do not queue up for the same rows.
@@ -136,12 +136,12 @@ class Scheduler:
         return True
 
     def _leave_alone(self, name: str, why: str | None) -> None:
-        _, times = self._aside.get(name, (0.0, 0))
+        _, times, before = self._aside.get(name, (0.0, 0, None))
         rest = growing(_AGAIN, times, _LONGEST_REST)
-        self._aside[name] = self._clock() + rest, times + 1
-        if why is not None:
+        self._aside[name] = self._clock() + rest, times + 1, why
+        if why is not None and why != before:
             shown = one_line(name, 100)
-            log.error("schedule %s %s; tried again in %g s", shown, one_line(why, 500), rest)
+            log.error("schedule %s %s; it is tried again and again", shown, one_line(why, 500))
 
     def _say(self, name: str, done: Fired) -> None:
         for run in done.runs:
