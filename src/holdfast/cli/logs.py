@@ -1,25 +1,26 @@
 """Log lines for a person at a terminal, and for a program that reads them.
 
 Owns the two forms. As text, a record is one line, and what follows it (a traceback) is indented
-under it, so no value can pass for a line of its own. As JSON, a record is one object; the fields
-that a record of Holdfast carries (`record.holdfast`) stand beside those that every record has.
+under it, so no value can pass for a line of its own. As JSON (`core/json_lines.py`), a record is
+one object; what the worker logs has its id.
 """
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 import sys
 import time
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
+from holdfast.core.json_lines import JsonLines
 from holdfast.core.text import one_line, visible
 
-__all__ = ["FORMATS", "LEVELS", "configure", "visible"]
+__all__ = ["FORMATS", "LEVELS", "always", "configure", "visible"]
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 FORMATS: Final = ("text", "json")
+FORMAT_VARIABLE: Final = "HOLDFAST_LOG_FORMAT"
 
 _WORDS = {"WARNING": "warning: ", "ERROR": "error: ", "CRITICAL": "fatal: ", "DEBUG": "debug: "}
 
@@ -36,35 +37,23 @@ class TextLines(logging.Formatter):
         return f"{clock}.{int(record.msecs):03d} {where}: {level}{text}{below}"
 
 
-class JsonLines(logging.Formatter):
-    """One JSON object a line, ASCII only."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC)
-        found: dict[str, Any] = {
-            "time": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        found.update(
-            (name, value)
-            for name, value in getattr(record, "holdfast", {}).items()
-            if value is not None
-        )
-        if record.exc_info:
-            found["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(found, default=str)
-
-
 def configure(*, level: str = "info", form: str = "text") -> None:
     """Send Holdfast's log to standard error."""
     handler = logging.StreamHandler(sys.stderr)
+    # Children that the worker makes follow it.
+    os.environ[FORMAT_VARIABLE] = form
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logger = logging.getLogger("holdfast")
     logger.handlers[:] = [handler]
     logger.propagate = False
     logger.setLevel(level.upper())
+
+
+def always(**fields: str) -> None:
+    """Have every line of JSON from now on hold these."""
+    for handler in logging.getLogger("holdfast").handlers:
+        if isinstance(handler.formatter, JsonLines):
+            handler.formatter.always.update(fields)
 
 
 def _below(formatter: logging.Formatter, record: logging.LogRecord) -> str:

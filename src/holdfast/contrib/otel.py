@@ -17,7 +17,7 @@ from uuid import UUID
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.result import TaskError
-from holdfast.core.tracing import RunFacts, carried, to_carry
+from holdfast.core.tracing import RunFacts, carried, learn_current, to_carry
 
 try:
     from opentelemetry import context as otel_context
@@ -54,6 +54,7 @@ def instrument(
     """
     if mode not in ("link", "parent"):
         raise ConfigError(f'mode={mode!r} is not usable: give "link" or "parent"', option="mode")
+    learn_current(_current_trace_id)
     app.trace_with(OtelTracing(mode, metrics=metrics, flush=flush))
 
 
@@ -276,6 +277,11 @@ def _injected() -> str | None:
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
     return to_carry(carrier)
+
+
+def _current_trace_id() -> str | None:
+    context = trace.get_current_span().get_span_context()
+    return trace.format_trace_id(context.trace_id) if context.is_valid else None
 
 
 def _flush() -> None:

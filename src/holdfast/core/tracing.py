@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Protocol
 
 from holdfast.core.result import TaskError
 
-__all__ = ["RunFacts", "RunTrace", "SendTrace", "Tracing", "carried", "to_carry", "trace_id_of"]
+__all__ = [
+    "RunFacts",
+    "RunTrace",
+    "SendTrace",
+    "Tracing",
+    "carried",
+    "current_trace_id",
+    "learn_current",
+    "to_carry",
+    "trace_id_of",
+]
 
 LONGEST: Final = 8_192
 """Characters of a context; with more than that, only the `traceparent` is kept."""
@@ -68,6 +78,21 @@ class Tracing(Protocol):
     def process(self, run: RunFacts) -> AbstractContextManager[RunTrace]:
         """Around the code of a run, in its thread and its context."""
         ...
+
+
+_probe: Callable[[], str | None] | None = None
+"""Says the id of the trace that is current here, if somebody traces."""
+
+
+def learn_current(probe: Callable[[], str | None]) -> None:
+    """From now on this says which trace is current."""
+    global _probe
+    _probe = probe
+
+
+def current_trace_id() -> str | None:
+    """The id of the trace that is current here; None if nobody traces."""
+    return None if _probe is None else _probe()
 
 
 def to_carry(carrier: Mapping[str, str]) -> str | None:

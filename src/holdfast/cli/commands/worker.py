@@ -18,7 +18,7 @@ from types import FrameType
 import click
 
 from holdfast import __version__
-from holdfast.cli.logs import FORMATS, LEVELS, configure
+from holdfast.cli.logs import FORMATS, LEVELS, always, configure
 from holdfast.core.errors import ConfigError, StoreError
 
 EXIT_STORE = 3
@@ -147,6 +147,7 @@ def worker(
     on_question(_say_it_starts)
     try:
         supervisor = launch(target, given, version=__version__, owns_process=True)
+        always(worker=supervisor.worker_id)
         with signals_to(supervisor):
             status = supervisor.run()
     except _Stopped:

@@ -34,6 +34,7 @@ from holdfast.runtime import orphan_guard, process_role
 from holdfast.runtime.application import Application
 from holdfast.runtime.child.load_app import Unloadable, load
 from holdfast.runtime.child.stdio import StandardStreams, log_to_stderr
+from holdfast.runtime.child.task_fields import is_child_of
 from holdfast.runtime.wire.messages import EXIT_BROKEN, EXIT_ENDED, EXIT_LEFT, Fork, Kind
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def live(
         _settle_signals()
         child = _kind(fork.kind)(Birth(fork, descriptors, application, streams))
         application.borrow(child.store)
+        is_child_of(fork.worker)
         log_to_stderr()
         status = child.run()
         streams.flush()

@@ -17,7 +17,9 @@ import threading
 from collections.abc import Callable
 
 from holdfast.core.identity import running
+from holdfast.core.json_lines import JsonLines
 from holdfast.runtime.child.context import TaskContext
+from holdfast.runtime.child.task_fields import TaskFields
 from holdfast.runtime.wire.messages import Message, Said
 
 _LINE_BUFFERED = 1
@@ -169,7 +171,11 @@ def log_to_stderr() -> None:
     if root.handlers:
         return
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    if os.environ.get("HOLDFAST_LOG_FORMAT", "").lower() == "json":
+        handler.setFormatter(JsonLines())
+        handler.addFilter(TaskFields())
+    else:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     if root.level == logging.WARNING:
         root.setLevel(logging.INFO)

@@ -149,6 +149,7 @@ class Supervisor:
             self._pool_size,
             joined=listening.joined,
             stuck=listening.stuck,
+            worker_id=self.worker_id,
             # The largest message of a child is a batch of sends, or results that ended together.
             largest_frame=_LARGEST_BATCH + 2 * int(manifest.settings.get("max_payload", 0)),
         )

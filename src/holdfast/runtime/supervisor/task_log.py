@@ -37,6 +37,7 @@ from holdfast.core.outcome import (
 )
 from holdfast.core.status import TaskStatus
 from holdfast.core.text import one_line
+from holdfast.core.tracing import trace_id_of
 
 log = logging.getLogger("holdfast.task")
 
@@ -252,6 +253,7 @@ def _write(level: int, event: str, task: Named, text: str, more: Mapping[str, An
         "task": task.task_name,
         "task_id": as_text(task.id),
         "queue": getattr(task, "queue_name", None),
+        "trace_id": trace_id_of(getattr(task, "trace_context", None)),
         **more,
     }
     log.log(level, "%s", text, extra={"holdfast": fields})

@@ -111,6 +111,8 @@ class Fork(Message, frozen=True):
     nonce: bytes
     """Begins every marker that the child writes into its output pipe."""
     descriptors: int
+    worker: str = ""
+    """The id of the worker, for log lines."""
 
 
 class Forked(Message, frozen=True):

@@ -66,7 +66,9 @@ class ChildPool:
         stuck: Callable[[ChildHandle], None],
         largest_frame: int = MAX_FRAME,
         start_patience: float = START_PATIENCE,
+        worker_id: str = "",
     ) -> None:
+        self._worker_id = worker_id
         self.template: TemplateProcess | None = template
         """None while there is none: it has died, and the next one is being started."""
         self._lifeline = template.lifeline
@@ -138,7 +140,7 @@ class ChildPool:
             child.most = self._max_tasks_per_child
         try:
             template.fork(
-                Fork(number, kind, lanes, child.name, nonce, 3),
+                Fork(number, kind, lanes, child.name, nonce, 3, self._worker_id),
                 [theirs.fileno(), memory, child_output],
             )
         except OSError:
