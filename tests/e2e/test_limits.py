@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast import Limit, TaskHandle, TaskStatus
-from holdfast.store.verbs import limits
-from tests.support.deadline import until
+from holdfast.store.verbs import limited_claims, limits
+from tests.support.deadline import passed, until
 from tests.support.site import Site
 from tests.support.sites import MakeSite
 
@@ -62,6 +63,7 @@ def test_the_slot_of_a_killed_worker_comes_back_with_its_lease(site: Site) -> No
     nothing_leaks(site)
 
 
+@pytest.mark.alone
 def test_a_rate_holds(site: Site) -> None:
     handles = site.module.paced.send_many([()] * 12)
     site.worker("-c", "2")
@@ -115,6 +117,40 @@ def test_a_limit_that_is_set_while_they_run_holds_at_once(site: Site) -> None:
     for handle in more:
         handle.get(30)
     assert most_at_once(more) > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [("one", 1.5), ("slow", 0.0), pytest.param("sync", 1.5, marks=pytest.mark.slow)],
+)
+def test_who_finds_everything_limited_sleeps(
+    site: Site, monkeypatch: pytest.MonkeyPatch, name: str, seconds: float
+) -> None:
+    """Until a slot comes free, or the rate lets the next begin: counted are its claims."""
+    for variable, value in site.environment.items():
+        monkeypatch.setenv(variable, value)
+    claims: list[float] = []
+    for verb in ("claim", "claim_keys"):
+        real = getattr(limited_claims, verb)
+
+        def counted(*args: Any, real: Any = real) -> Any:
+            claims.append(time.monotonic())
+            return real(*args)
+
+        monkeypatch.setattr(limited_claims, verb, counted)
+    arguments = ["key", seconds] if seconds else []
+    with site.app.worker(concurrency=3, lease=5, target="tests.e2e.programs.limits:app"):
+        first, *others = [site.send(name, *arguments) for _ in range(6)]
+        until(lambda: first.status() is TaskStatus.RUNNING or first.status().is_terminal)
+        until(lambda: bool(claims))
+        passed(0.2)
+        before = len(claims)
+        passed(0.6)
+        # A hint or a poll may look once more; one that does not sleep claims hundreds of times.
+        assert len(claims) - before <= 10
+        app = site.app
+        app.control.tasks.cancel(*[handle.id for handle in others])
+        first.wait(30)
 
 
 def test_what_has_no_limit_goes_on_beside_what_has(site: Site) -> None:

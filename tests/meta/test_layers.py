@@ -42,6 +42,7 @@ PACKAGES = (
         )
     ),
     "cli/completion",
+    "cli/limit_options",
     "cli/place",
     "cli/render",
     "cli/selection",

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 
-from holdfast import Abort, Holdfast, Retry, Snooze, TaskError, TaskResult, current_task
+from holdfast import Abort, Holdfast, Limit, Retry, Snooze, TaskError, TaskResult, current_task
 
 app = Holdfast(kill_grace=1, lease=5, grace=2)
 
@@ -22,6 +22,17 @@ async def fetch(url: str) -> int:
     """Succeeds, as a coroutine among hundreds."""
     await asyncio.sleep(0.2)
     return len(url)
+
+
+@app.task(
+    "crawl",
+    concurrency_key="{host}",
+    limit=Limit(concurrency=6, per_key=Limit(concurrency=1, rate="5/s", burst=2)),
+)
+async def crawl(host: str, page: int) -> str:
+    """Visits each host politely, and the hosts in turn."""
+    await asyncio.sleep(0.05)
+    return f"{host}/{page}"
 
 
 @app.task("charge", retry=Retry(3, delay=0.2))

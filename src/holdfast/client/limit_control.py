@@ -7,7 +7,7 @@ and stays until it is removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -15,8 +15,8 @@ from holdfast.client.access import Access
 from holdfast.client.acting import Effect, recorded
 from holdfast.core.limiting import queue_scope, task_scope
 from holdfast.core.options import checks
-from holdfast.core.options.limit import Limits, read
-from holdfast.store.op import Op
+from holdfast.core.options.limit import Limit, Limits, read
+from holdfast.store.op import Op, Steps, reads
 from holdfast.store.verbs import limits
 
 __all__ = ["LimitedQueues", "LimitedTasks"]
@@ -60,6 +60,19 @@ class LimitedTasks:
         """Limit a task, at once and everywhere, instead of what its code says; None: as its code
         says."""
         await self._access.arun(_limiting_task(name, limit, by))
+
+    def limits(self, name: str) -> Sequence[Limit]:
+        """The limits of a task that hold: what was set here, or else what its code says."""
+        return self._access.run(partial(_limits_of, task_scope(checks.task_name(name))))
+
+    async def alimits(self, name: str) -> Sequence[Limit]:
+        """The limits of a task that hold: what was set here, or else what its code says."""
+        return await self._access.arun(partial(_limits_of, task_scope(checks.task_name(name))))
+
+
+@reads
+def _limits_of(scope: str) -> Steps[Sequence[Limit]]:
+    return (yield from limits.book()).limits.get(scope, ())
 
 
 def _limiting_queue(queue: str, limit: Limits | None, by: str | None) -> Callable[[], Op[None]]:

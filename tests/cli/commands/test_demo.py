@@ -42,6 +42,7 @@ def test_every_task_ends_as_it_should(said: str) -> None:
     assert {name: (ended, int(starts)) for name, ended, starts in rows} == {
         "resize": ("200 completed", 200),
         "fetch": ("100 completed", 100),
+        "crawl": ("36 completed", 36),
         "charge": ("10 completed", 30),
         "poll": ("1 completed", 2),
         "report": ("1 completed", 1),

@@ -8,6 +8,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from holdfast.core.options.limit import Limit
+from holdfast.store.verbs import limits
 from tests.cli.conftest import Operator, join, run
 from tests.support.stores import Lab
 
@@ -120,3 +122,16 @@ def test_limiting_a_queue(operator: Operator, lab: Lab) -> None:
         "fair": False,
     }
     assert operator("queues", "limit", "mail", "--none", "--fair").lines == ["mail  no limit"]
+
+
+def test_limiting_a_task(operator: Operator, lab: Lab) -> None:
+    lab.run(limits.declare({"sync": [Limit(rate="10/s")]}))
+    assert operator("tasks", "limit", "sync").lines == ["sync  10/s"]
+    said = operator("tasks", "limit", "sync", "--concurrency", "2", "--key-rate", "1/m")
+    assert said.lines == ["sync  2 at a time, per key 1/m"]
+    (found,) = operator("tasks", "limit", "sync", "--json").json["limits"]
+    assert (found["concurrency"], found["per_key"]["rate"]) == (2, "1/m")
+    assert operator("tasks", "limit", "sync", "--none").lines == ["sync  10/s"]
+    for wrong in (["--none", "--rate", "1/s"], ["--rate", "fast"], ["--burst", "2"]):
+        operator("tasks", "limit", "sync", *wrong, code=2)
+    operator("tasks", "limit", "a b", code=2)

@@ -25,6 +25,10 @@ def one(name: str, seconds: float = 0.0) -> None:
 def paced() -> None: ...
 
 
+@app.task("slow", limit=Limit(rate="1/h"))
+def slow() -> None: ...
+
+
 @app.task("sync", concurrency_key="{tenant}", limit=Limit(per_key=Limit(concurrency=1)))
 def sync(tenant: str, seconds: float = 0.02) -> None:
     time.sleep(seconds)

@@ -87,6 +87,8 @@ class Demonstration:
         sent = self._sent
         sent["resize"] = tasks.resize.send_many([(f"{n}.png",) for n in range(200)])
         sent["fetch"] = tasks.fetch.send_many([(f"https://example.org/{n}",) for n in range(100)])
+        hosts = [f"{name}.example.org" for name in ("a", "b", "c")]
+        sent["crawl"] = tasks.crawl.send_many([(host, n) for n in range(12) for host in hosts])
         sent["charge"] = [tasks.charge.send(n) for n in range(10)]
         sent["poll"] = [tasks.poll.send()]
         sent["report"] = [tasks.report.send(40)]
@@ -158,6 +160,7 @@ class Demonstration:
             "holdfast tasks show ID               one task: attempts, arguments, traceback\n"
             "holdfast tasks log ID                what it printed\n"
             "holdfast dead-letters resubmit --all let what failed run again\n"
+            "holdfast tasks limit crawl           the limit that keeps the crawler polite\n"
             "holdfast schedules history tick      the schedule, which fired every second\n"
             "The README shows how to define tasks of your own in five lines.",
             markup=False,

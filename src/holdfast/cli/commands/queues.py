@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import getpass
 import socket
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from holdfast.cli import completion
+from holdfast.cli.limit_options import GivenLimit, limit_options
 from holdfast.cli.render import json_document
 from holdfast.cli.render.table import Cell, TextColumn
 from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
@@ -16,7 +17,6 @@ from holdfast.cli.selection import near_names
 from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.control import COUNT_CAP, QueueInfo
 from holdfast.core.options import checks
-from holdfast.core.options.limit import Limit
 
 _COLUMNS: Final = (
     TextColumn("queue"),
@@ -95,39 +95,15 @@ def resume(session: CommandSession, names: tuple[str, ...]) -> None:
 
 @queues.command()
 @click.argument("name", metavar="QUEUE", shell_complete=completion.queues)
-@click.option("--concurrency", type=int, help="At most so many at a time, in the whole fleet.")
-@click.option("--rate", help="So many begin in a time: 10/s, 100/minute, 1000/h, 5/day.")
-@click.option("--burst", type=int, help="So many may begin at once after a quiet time.")
-@click.option("--key-concurrency", type=int, help="As --concurrency, for each concurrency key.")
-@click.option("--key-rate", help="As --rate, for each concurrency key.")
-@click.option("--key-burst", type=int, help="As --burst, for each concurrency key.")
+@limit_options
 @click.option("--fair/--strict", default=None, help="Keys take turns, or strict order.")
-@click.option("--none", "remove", is_flag=True, help="No limit any more.")
 @operates()
-def limit(
-    session: CommandSession,
-    name: str,
-    concurrency: int | None,
-    rate: str | None,
-    burst: int | None,
-    key_concurrency: int | None,
-    key_rate: str | None,
-    key_burst: int | None,
-    fair: bool | None,
-    remove: bool,
-) -> None:
+def limit(session: CommandSession, name: str, given: GivenLimit, fair: bool | None) -> None:
     """Limit a queue, at once and everywhere; without options, show its limits."""
     checks.queue_name(name)
     control = session.control.queues
-    each = _given(concurrency=key_concurrency, rate=key_rate, burst=key_burst)
-    whole = _given(concurrency=concurrency, rate=rate, burst=burst)
-    if remove and (whole or each):
-        raise click.UsageError("give --none, or a limit, not both")
-    per_key = Limit(**each) if each else None
-    if remove:
-        control.limit(name, None, by=_operator())
-    elif whole or per_key:
-        control.limit(name, Limit(**whole, per_key=per_key), by=_operator())
+    if given.is_given:
+        control.limit(name, given.limit, by=_operator())
     if fair is not None:
         control.fair(name, fair)
     queue = next((queue for queue in control.list() if queue.name == name), None)
@@ -137,10 +113,6 @@ def limit(
         session.screen.document({"queue": name, "limits": found, "fair": is_fair})
         return
     session.screen.line(f"{name}  {(_limits(queue) if queue else None) or 'no limit'}")
-
-
-def _given(**options: int | str | None) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def _limits(queue: QueueInfo) -> str | None:

@@ -15,12 +15,14 @@ from typing import Any, cast
 import click
 
 from holdfast.cli import bulk_action, completion
-from holdfast.cli.render import times
+from holdfast.cli.limit_options import GivenLimit, limit_options
+from holdfast.cli.render import json_document, times
 from holdfast.cli.render.ending_list import follow_endings
 from holdfast.cli.render.task_detail import TaskReport, show_task
 from holdfast.cli.render.task_log import show_log
 from holdfast.cli.selection import Selection, TaskFilters, filters, near_names, selects, show_page
 from holdfast.cli.session import CommandSession, NotDone, operates
+from holdfast.client.acting import actor_here
 from holdfast.client.ending_tail import EndingFilter
 from holdfast.client.redacted import redacted_attempt, redacted_task
 from holdfast.client.sending.dispatch import Dispatch
@@ -84,6 +86,26 @@ def show(session: CommandSession, task: str, full: bool) -> None:
     edges = session.control.tasks.dependencies(found)
     why = session.control.tasks.why(found)
     show_task(session.screen, TaskReport(info, made, edges, why, session.control.now()), full=full)
+
+
+@tasks.command()
+@click.argument("name", shell_complete=completion.task_names)
+@limit_options
+@operates()
+def limit(session: CommandSession, name: str, given: GivenLimit) -> None:
+    """Limit the task of this NAME, at once and everywhere; without options, show its limits.
+
+    It holds instead of what its code says, until --none.
+    """
+    control = session.control.tasks
+    if given.is_given:
+        control.limit(name, given.limit, by=actor_here())
+    found = control.limits(name)
+    if session.screen.as_json:
+        document = {"task": name, "limits": [json_document.as_dict(each) for each in found]}
+        session.screen.document(document)
+        return
+    session.screen.line(f"{name}  {'; '.join(map(str, found)) or 'no limit'}")
 
 
 @tasks.command()
