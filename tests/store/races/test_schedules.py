@@ -8,7 +8,9 @@ from threading import Barrier
 
 import pytest
 
+from holdfast.store import statement
 from holdfast.store.verbs import schedules, ticks
+from tests.model.mutants import Mutant
 from tests.support.schedules import schedule
 from tests.support.stores import Kind, Labs
 
@@ -57,3 +59,21 @@ def test_by_hand_and_on_time_at_once(labs: Labs, kind: Kind) -> None:
         assert lab.sql("SELECT count(*), count(DISTINCT schedule_tick) FROM holdfast_tasks") == [
             (ROUNDS, ROUNDS)
         ]
+
+
+AGAIN = Mutant("take_tick", r"WHERE (holdfast_schedule_ticks\.)?status <> 'fired'")
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_the_mutant_differs(dialect: statement.Dialect) -> None:
+    text = statement.text("take_tick", dialect)
+    assert AGAIN.change("take_tick", text) != text
+
+
+def test_a_tick_that_is_fired_again_is_noticed(labs: Labs, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = statement.texts
+    monkeypatch.setattr(
+        statement, "texts", lambda name: tuple(AGAIN.change(name, text) for text in real(name))
+    )
+    with pytest.raises(AssertionError):
+        test_by_hand_and_on_time_at_once(labs, Kind.SQLITE_FILE)

@@ -14,9 +14,19 @@ from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.janitor import Janitor
 from holdfast.runtime.supervisor.outage import Outage
-from holdfast.store.verbs import claims, finish, inspect, leases, limits, statistics
+from holdfast.store.verbs import (
+    claims,
+    finish,
+    inspect,
+    leases,
+    limits,
+    schedules,
+    statistics,
+    ticks,
+)
 from holdfast.store.verbs.finish import Completion
 from tests.store.plans import filled
+from tests.support.schedules import schedule
 from tests.support.stores import Kind, Lab, Labs, on_each_engine
 
 HOUR, DAY = 3600, 86_400
@@ -33,9 +43,9 @@ def janitor_of(lab: Lab, **keep: object) -> Janitor:
 
 def walk(janitor: Janitor) -> int:
     """Let it work until it rests; in how many ticks."""
-    for ticks in range(1, PAGES):
+    for number in range(1, PAGES):
         if janitor.tick() > 1:
-            return ticks
+            return number
     raise AssertionError("the walk has no end")
 
 
@@ -89,6 +99,19 @@ def test_counters_are_forgotten(lab: Lab) -> None:
     assert lab.sql(levels) == kept
     (ever,) = lab.run(statistics.totals())
     assert ever.counts["completed"] == 2, "what was ever counted is never forgotten"
+
+
+@on_each_engine
+def test_what_became_of_ticks_is_forgotten_with_tasks(lab: Lab) -> None:
+    lab.run(schedules.add(schedule("@daily")))
+    lab.run(ticks.run_now("s"))
+    lab.clock.advance(29 * DAY)
+    walk(janitor_of(lab))
+    assert len(lab.run(ticks.history("s"))) == 1
+    lab.clock.advance(2 * DAY)
+    walk(janitor_of(lab))
+    assert lab.run(ticks.history("s")) == []
+    assert lab.run(schedules.show("s")).history_from is not None
 
 
 @pytest.fixture
