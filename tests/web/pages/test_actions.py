@@ -13,7 +13,7 @@ from holdfast import Holdfast, TaskStatus
 from holdfast.store.verbs import evidence
 from tests.client.conftest import Hands
 from tests.web.client import WebClient
-from tests.web.pages.zoo import WORKER, Zoo
+from tests.web.pages.zoo import SCHEDULE, WORKER, Zoo
 
 S = TaskStatus
 
@@ -175,6 +175,39 @@ def test_queues(app: Holdfast, zoo: Zoo, admin: WebClient) -> None:
     assert admin.post("/queues/default/limit", data={}).status_code == 303
     (queue,) = [each for each in app.control.queues.list() if each.name == "default"]
     assert not queue.limits
+
+
+def test_schedules(app: Holdfast, zoo: Zoo, admin: WebClient) -> None:
+    path = f"/schedules/{SCHEDULE}"
+    assert admin.post(f"{path}/pause").status_code == 303
+    assert app.control.schedules.show(SCHEDULE).paused_by == "anna"
+    assert "Paused" in admin.get(path).text
+    assert admin.post(f"{path}/resume").status_code == 303
+    answer = admin.post(f"{path}/run-now")
+    (made,) = app.control.tasks.list(name="shop.done", status="PENDING").tasks
+    assert answer.headers["location"] == f"/tasks/{made.id}?done=send"
+    assert "run now" in admin.get(path).text
+    given = {"start": "2026-01-01", "end": "soon"}
+    assert admin.post(f"{path}/backfill", data=given).status_code == 422
+    given = {"start": "2026-01-01T00:00", "end": "2026-01-03T00:00"}
+    assert admin.post(f"{path}/backfill", data=given).status_code in (303, 422)
+    assert admin.post(f"{path}/delete").status_code == 303
+    assert admin.get(path).status_code == 404
+    assert admin.post("/schedules/none/pause").status_code == 404
+
+
+def test_workflows(zoo: Zoo, admin: WebClient) -> None:
+    path = f"/workflows/{zoo.workflow.id}"
+    assert admin.post(f"{path}/pause").status_code == 303
+    assert zoo.workflow.info().paused_by == "anna"
+    assert "Paused" in admin.get(path).text
+    assert admin.post(f"{path}/resume").status_code == 303
+    assert admin.post(f"{path}/cancel").status_code == 303
+    assert zoo.workflow.status().value == "CANCELLED"
+    assert admin.post(f"{path}/pause").status_code == 409
+    assert admin.post(f"{path}/resubmit").status_code == 303
+    assert zoo.workflow.status().value == "RUNNING"
+    assert admin.post("/workflows/none/cancel").status_code in (404, 422)
 
 
 def test_workers(app: Holdfast, zoo: Zoo, admin: WebClient) -> None:

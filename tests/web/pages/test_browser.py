@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from holdfast import Holdfast, TaskStatus
+from holdfast import Holdfast, TaskStatus, Workflow
 from holdfast.store.verbs import evidence
 from tests.client.conftest import Hands
 from tests.web.pages.browser import axe_violations, chromium, overflow, served
-from tests.web.pages.zoo import WORKER, Zoo, fill
+from tests.web.pages.zoo import SCHEDULE, WORKER, Zoo, fill
 
 pytestmark = pytest.mark.timeout(180)
 S = TaskStatus
 PATHS = (
     "/", "/tasks", "/queues", "/queues/default", "/workers", f"/workers/{WORKER}", "/dead-letters",
-    "/audit", "/send", "/tasks/bulk/resubmit",
+    "/audit", "/send", "/tasks/bulk/resubmit", "/workflows", "/schedules", f"/schedules/{SCHEDULE}",
 )  # fmt: skip
 
 
@@ -74,6 +74,7 @@ def test_every_page_can_be_read_by_everybody(browser: Browser, scene: Scene, the
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     wrong: dict[str, list[str]] = {}
     tasks = [f"/tasks/{handle.id}" for handle in scene.zoo.all]
+    tasks.append(f"/workflows/{scene.zoo.workflow.id}")
     for path in (*PATHS, *tasks, "/nothing-here"):
         page.goto(scene.address + path)
         if found := axe_violations(page):
@@ -89,6 +90,7 @@ def test_every_page_can_be_read_by_everybody(browser: Browser, scene: Scene, the
 
 def test_layout_holds_and_nothing_of_tasks_runs(page: Page, scene: Scene) -> None:
     tasks = [f"/tasks/{handle.id}" for handle in scene.zoo.all]
+    tasks.append(f"/workflows/{scene.zoo.workflow.id}")
     wide = {}
     for width in (1440, 1024, 390):
         page.set_viewport_size({"width": width, "height": 844})
@@ -164,6 +166,23 @@ def test_an_action_on_a_filter_goes_on_by_itself(
     page.locator("footer").get_by_role("link", name="Cancel").click()
     page.get_by_role("button", name="Cancel 70").click()
     expect(page.locator("main .note")).to_contain_text("Cancelled 70 tasks", timeout=15_000)
+
+
+def test_watch_a_workflow_and_run_a_schedule(page: Page, scene: Scene) -> None:
+    wf = Workflow("watched")
+    first = wf.step(scene.app.named("watched.first").options(queue="watched"))
+    wf.options(after=[first]).step(scene.app.named("watched.second").options(queue="watched"))
+    handle = wf.send()
+    page.goto(f"{scene.address}/workflows/{handle.id}")
+    expect(page.locator(".dag a.pending")).to_have_count(1)
+    for step in handle.steps():
+        scene.hands.complete(scene.hands.take(step), "null")
+    expect(page.locator("h1 + .st")).to_have_text("Completed", timeout=10_000)
+    expect(page.locator(".dag a.completed")).to_have_count(2)
+    page.goto(f"{scene.address}/schedules/{SCHEDULE}")
+    page.get_by_role("button", name="Run now…").click()
+    page.locator("dialog#run-now").get_by_role("button", name="Run now").click()
+    expect(page.locator("h1")).to_have_text("shop.done")
 
 
 def test_pause_a_queue(page: Page, scene: Scene) -> None:

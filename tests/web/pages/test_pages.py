@@ -15,23 +15,28 @@ from holdfast.web import dashboard
 from holdfast.web.access import Role, Visitor
 from tests.web.client import WebClient
 from tests.web.pages.budget import asked
-from tests.web.pages.zoo import WORKER, Zoo
+from tests.web.pages.zoo import SCHEDULE, WORKER, Zoo
 
 PAGES = (
     "/", "/tasks", "/queues", "/workers", "/dead-letters", "/audit", "/send",
+    "/workflows", "/schedules",
     "/tasks/bulk/resubmit", "/tasks/bulk/cancel", "/tasks/bulk/delete",
 )  # fmt: skip
 BUDGETS = {
     # page: (statements, rows), with the navigation's own, of a small store
-    "/": (32, 80),
-    "/tasks": (18, 80),
-    "/tasks/{id}": (26, 80),
-    "/queues": (24, 80),
-    "/queues/default": (30, 80),
-    "/workers": (12, 40),
-    f"/workers/{WORKER}": (18, 80),
-    "/dead-letters": (18, 60),
-    "/audit": (14, 60),
+    "/": (36, 100),
+    "/tasks": (22, 100),
+    "/tasks/{id}": (30, 100),
+    "/workflows": (20, 60),
+    "/workflows/{workflow}": (28, 80),
+    "/schedules": (20, 60),
+    f"/schedules/{SCHEDULE}": (20, 60),
+    "/queues": (28, 100),
+    "/queues/default": (34, 100),
+    "/workers": (16, 60),
+    f"/workers/{WORKER}": (22, 100),
+    "/dead-letters": (22, 80),
+    "/audit": (18, 80),
 }
 
 
@@ -43,7 +48,10 @@ def test_a_page_of_an_empty_store(path: str, admin: WebClient) -> None:
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/queues/default", "/queues/later", f"/workers/{WORKER}"])
+@pytest.mark.parametrize(
+    "path",
+    [*PAGES, "/queues/default", "/queues/later", f"/workers/{WORKER}", f"/schedules/{SCHEDULE}"],
+)
 def test_a_page_of_a_small_store(path: str, zoo: Zoo, admin: WebClient) -> None:
     answer = admin.get(path)
     assert answer.status_code == 200
@@ -89,9 +97,25 @@ def test_each_task_has_a_page(zoo: Zoo, admin: WebClient) -> None:
 def test_what_a_page_costs(path: str, zoo: Zoo, admin: WebClient) -> None:
     statements, rows = BUDGETS[path]
     with asked() as seen:
-        assert admin.get(path.replace("{id}", str(zoo.failed.id))).status_code == 200
+        path = path.replace("{id}", str(zoo.failed.id))
+        path = path.replace("{workflow}", str(zoo.workflow.id))
+        assert admin.get(path).status_code == 200
     assert len(seen.names) <= statements, seen.names
     assert seen.rows <= rows, seen.rows
+
+
+def test_a_workflow_is_drawn_with_each_node_a_link(zoo: Zoo, admin: WebClient) -> None:
+    assert str(zoo.workflow.id) in admin.get("/workflows").text
+    text = admin.get(f"/workflows/{zoo.workflow.id}").text
+    check_markup(text)
+    (drawn,) = re.findall(r'<svg class="dag".*?</svg>', text, re.DOTALL)
+    linked = re.findall(r'<a href="/tasks/([0-9a-f-]+)"', drawn)
+    assert sorted(linked) == sorted(str(step.id) for step in zoo.workflow.steps())
+    assert drawn.count('class="edge') == 3
+    verbs = set(re.findall(r'action="/workflows/[^"/]+/(\w+)"', text))
+    assert verbs == {"pause", "cancel"}
+    step = zoo.workflow.steps()[1]
+    assert f'href="/workflows/{zoo.workflow.id}"' in admin.get(f"/tasks/{step.id}").text
 
 
 def test_buttons_are_the_verbs_that_are_allowed_now(zoo: Zoo, admin: WebClient) -> None:
@@ -136,7 +160,7 @@ def test_filters_stand_in_the_url(zoo: Zoo, admin: WebClient) -> None:
     assert found("dead=1") == [str(zoo.failed.id)]
     assert found("since=1h&status=running") == [str(zoo.running.id)]
     assert found("until=1h") == []
-    assert len(found("sort=name")) == len(zoo.all)
+    assert len(found("sort=name")) == len(zoo.all) + len(zoo.workflow.steps())
     assert "Not filtered" in admin.get("/tasks?since=soon").text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast import Holdfast, TaskHandle, Unique
+from holdfast import Holdfast, TaskHandle, Unique, Workflow, WorkflowHandle
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Failed
 from holdfast.core.result import TaskError
@@ -13,6 +13,7 @@ from holdfast.store.verbs import workers
 from tests.client.conftest import Hands
 
 WORKER = "worker-1"
+SCHEDULE = "nightly"
 HOSTILE = '"><script>document.title="owned"</script><img src=x onerror=alert(1)>\u202egnp'
 
 
@@ -26,6 +27,7 @@ class Zoo:
     cancelled: TaskHandle[Any]
     pending: TaskHandle[Any]
     scheduled: TaskHandle[Any]
+    workflow: WorkflowHandle[Any]
 
     @property
     def all(self) -> list[TaskHandle[Any]]:
@@ -47,6 +49,14 @@ def fill(app: Holdfast, hands: Hands) -> Zoo:
     cancelled.cancel()
     pending = app.options(priority=7, concurrency_key=HOSTILE).send("shop.pending", HOSTILE)
     scheduled = app.options(delay=3600, queue="later").send("shop.later")
+    wf = Workflow("month", on_failure="pause")
+    first = wf.step(app.named("wf.first"), HOSTILE)
+    second = wf.options(name="second").step(app.named("wf.second"), first.result)
+    wf.options(after=[first, second], name="third").step(app.named("wf.third"))
+    workflow = wf.send()
+    app.control.schedules.add(
+        SCHEDULE, "30 2 * * *", app.named("shop.done").call(1), tz="Asia/Tokyo"
+    )
     hands.run(
         workers.register(
             WORKER,
@@ -59,4 +69,4 @@ def fill(app: Holdfast, hands: Hands) -> Zoo:
             settings='{"concurrency": 4}',
         )
     )
-    return Zoo(done, failed, running, cancelled, pending, scheduled)
+    return Zoo(done, failed, running, cancelled, pending, scheduled, workflow)

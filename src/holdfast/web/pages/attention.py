@@ -20,6 +20,7 @@ from holdfast.web.access import Role
 from holdfast.web.context import Context
 from holdfast.web.drawing.chart import Line, spark
 from holdfast.web.pages.charts import depth_of
+from holdfast.web.pages.lateness import is_late
 from holdfast.web.pages.words import count_of, duration, percent
 
 __all__ = ["Link", "Notice", "notices"]
@@ -70,6 +71,7 @@ async def notices(
         *_gone(context, workers, now),
         *_unserved(context, queues, workers),
         *_growing(context, series, queues),
+        *await _late(context, now),
         *await _unknown(context, queues, workers),
     ]
     return sorted(found, key=lambda each: -each.weight)[:_MOST]
@@ -188,6 +190,27 @@ def _growing(
             ),
             weight=70,
         )
+
+
+async def _late(context: Context, now: datetime) -> list[Notice]:
+    found = []
+    for schedule in await context.control.schedules.alist():
+        due = schedule.next_run_at
+        if due is None or not is_late(schedule, now):
+            continue
+        found.append(
+            Notice(
+                "stalled",
+                "schedules",
+                schedule.name,
+                f"is {duration(now - due)} late",
+                "Workers fire schedules: see that one runs",
+                at=due,
+                links=[Link("Schedule", context.url(f"/schedules/{schedule.name}"))],
+                weight=75,
+            )
+        )
+    return found
 
 
 async def _unknown(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
+from holdfast.web.pages.lateness import is_late
 from holdfast.web.pages.words import capped, compact
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ async def navigation(context: Context) -> Sequence[NavigationItem]:
 async def _items(context: Context) -> Sequence[NavigationItem]:
     depths = await context.control.stats.adepths()
     workers = await context.control.workers.alist()
+    now = await context.control.anow()
+    schedules = await context.control.schedules.alist()
+    late = sum(is_late(schedule, now) for schedule in schedules)
     gone = sum(worker.state == "silent" for worker in workers)
     dead = sum(depth.dead for depth in depths)
     queues = compact(len(depths)) if depths else ""
@@ -56,6 +60,15 @@ async def _items(context: Context) -> Sequence[NavigationItem]:
     return (
         NavigationItem("overview", "Overview", "/", "overview"),
         NavigationItem("tasks", "Tasks", "/tasks", "tasks"),
+        NavigationItem("workflows", "Workflows", "/workflows", "workflows"),
+        NavigationItem(
+            "schedules",
+            "Schedules",
+            "/schedules",
+            "schedules",
+            f"{late} late" if late else "",
+            bool(late),
+        ),
         NavigationItem(
             "queues",
             "Queues",

@@ -11,6 +11,7 @@ from holdfast.web.pages import (
     dead_letter_page,
     overview,
     queue_pages,
+    schedule_pages,
     send_page,
     static_files,
     task_actions,
@@ -19,6 +20,7 @@ from holdfast.web.pages import (
     task_page,
     theme,
     worker_pages,
+    workflow_pages,
 )
 from holdfast.web.route import WebRoute
 
@@ -32,6 +34,8 @@ ROUTES: Final[Sequence[WebRoute]] = (
     *task_log.ROUTES,
     *task_actions.ROUTES,
     *send_page.ROUTES,
+    *workflow_pages.ROUTES,
+    *schedule_pages.ROUTES,
     *queue_pages.ROUTES,
     *worker_pages.ROUTES,
     *dead_letter_page.ROUTES,
