@@ -63,6 +63,25 @@ def test_a_full_disk_is_said_once_although_reading_goes_on(site: Site) -> None:
     assert worker.stop() == 0
 
 
+def test_a_worker_is_stopped_while_the_disk_is_full(site: Site) -> None:
+    worker = site.worker(
+        *("-c", "1", "--lease", str(LEASE), "--grace", "0.2", "--kill-grace", "0.2")
+    ).ready()
+    handle = site.send("held", "a")
+    site.begun("a")
+    before = resource.prlimit(worker.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (0, before[1]))
+    until(lambda: "store is away" in worker.said, within=10)
+    site.ledger.open_gate("a")
+    until(lambda: site.ledger.count("done") == 1)
+    assert worker.stop() == 1
+    assert "how 1 run(s) ended is not written" in worker.said
+    # Nothing is lost: it runs again elsewhere.
+    with site.worker("-c", "1", "--lease", str(LEASE)) as other:
+        assert handle.get(20) == "a"
+        assert other.stop() == 0
+
+
 _OUTSIDER = """
 import sqlite3, sys, time
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)

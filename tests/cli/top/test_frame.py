@@ -14,7 +14,6 @@ from holdfast.cli.top.snapshot import QueueLine, Snapshot
 from holdfast.client.access import Access
 from holdfast.client.config import Config
 from holdfast.client.control import Control
-from holdfast.client.worker_control import WorkerInfo
 from tests.cli.conftest import Operator, join
 from tests.support.stores import Lab
 
@@ -34,9 +33,7 @@ def snapshot(lab: Lab, text: str = "name", number: int = 3) -> Snapshot:
     shown = [replace(info, name=text, stage=text, worker_hostname=text) for info in infos.values()]
     queue = QueueLine(text, 12_345, 3, 99.0, 1.25, 100.0, 7, 0.5, text, True)
     (worker,) = control.workers.list()
-    worker = WorkerInfo(
-        **{n: getattr(worker, n) for n in WorkerInfo.__slots__} | {"hostname": text}
-    )
+    worker = replace(worker, hostname=text)
     return Snapshot(
         NOW,
         [replace(queue, name=f"{n}{text}") for n in range(number)],

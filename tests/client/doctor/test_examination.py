@@ -138,6 +138,21 @@ def test_rows_by_hand(app: Holdfast, hands: Hands) -> None:
     assert len(find(app, "row-unreadable")) == 3
 
 
+def test_a_schedule_that_is_late(app: Holdfast) -> None:
+    @app.task("nightly")
+    def nightly() -> None: ...
+
+    app.control.schedules.add("late", timedelta(hours=1), nightly.call())
+    assert not find(app, "schedule-late")
+    with raw(app) as (sql, now):
+        sql(f"UPDATE holdfast_schedules SET next_run_at = {now(-5 * MINUTE)}")
+    (finding,) = find(app, "schedule-late")
+    assert finding.detail["schedule"] == "late"
+    assert finding.detail["late_seconds"] >= 300
+    app.control.schedules.pause("late")
+    assert not find(app, "schedule-late")
+
+
 def test_dead_letters(app: Holdfast, hands: Hands) -> None:
     hands.fail(hands.take(app.send("t")))
     assert find(app, "dead-letters")[0].detail == {"number": 1}

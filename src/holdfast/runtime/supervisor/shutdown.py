@@ -4,7 +4,9 @@
                                 `grace` seconds to end by itself
     after the grace             `resubmit` tasks are interrupted (no retry spent), `stop` tasks end
                                 as STALLED, `continue` tasks are waited for; what cannot be written
-                                because another transaction holds its row is left to its lease
+                                because another transaction holds its row is left to its lease;
+                                what cannot be written because the store is away, too, after
+                                `kill_grace` and five seconds
     a second signal             the grace is over now, for `continue` tasks too
     a third signal              children are killed; leases bring the tasks back
     an order to drain           as a first signal, but without an end of the grace; a signal, or a
@@ -22,6 +24,7 @@ from time import monotonic
 
 from holdfast.runtime.supervisor.children.pool import ChildPool
 from holdfast.runtime.supervisor.duties.time_limits import end_run
+from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.wire.messages import Withdraw
 from holdfast.store.verbs.workers import WorkerOrder
@@ -29,13 +32,19 @@ from holdfast.store.verbs.workers import WorkerOrder
 log = logging.getLogger("holdfast.worker")
 
 _STEP = 0.01
+_AWAY_PATIENCE = 5.0
+"""Seconds beyond `kill_grace` for which a store that is away is waited for: less than what service
+managers are told to wait."""
 
 
 class Shutdown:
     """Advanced by `step` from the supervisor's own thread."""
 
-    def __init__(self, ledger: Ledger, pool: ChildPool, *, announce: Callable[[], None]) -> None:
+    def __init__(
+        self, ledger: Ledger, pool: ChildPool, outage: Outage, *, announce: Callable[[], None]
+    ) -> None:
         self._ledger = ledger
+        self._outage = outage
         self._pool = pool
         self._announce = announce
         self._signals = 0
@@ -43,9 +52,13 @@ class Shutdown:
         self._begun_at: float | None = None
         self._stopping_at: float | None = None
         """From when the grace counts: while it only drains, there is none."""
+        self._late_at: float | None = None
+        """Since when only the store is waited for."""
         self._hurried = False
         self.forced = False
         """Whether children had to be killed without asking."""
+        self.gave_up = False
+        """Whether outcomes could not be written."""
 
     def ask(self) -> None:
         """One more wish to stop; safe in a signal handler."""
@@ -91,7 +104,23 @@ class Shutdown:
                 "transactions hold their rows: they are recovered when their leases end",
                 held_up,
             )
-        return held_up > 0
+        return held_up > 0 or self._gives_up(late=late or hurry)
+
+    def _gives_up(self, *, late: bool) -> bool:
+        """Whether to stop waiting for a store that is away, when no code runs any more."""
+        if not late or not self._outage.is_unsettled or self._ledger.assignments():
+            return False
+        if self._late_at is None:
+            self._late_at = monotonic()
+        if monotonic() - self._late_at < self._ledger.options.kill_grace + _AWAY_PATIENCE:
+            return False
+        self.gave_up = True
+        log.error(
+            "stopping although the store is away: how %d run(s) ended is not written, so these "
+            "tasks run again when their leases end",
+            len(self._ledger.outcomes),
+        )
+        return True
 
     def let_leave(self, patience: float) -> None:
         """Have idle children end as Python processes do, with their exit functions.

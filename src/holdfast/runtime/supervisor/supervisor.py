@@ -183,7 +183,9 @@ class Supervisor:
             tasks=manifest.tasks,
             task_log=self._task_log,
         )
-        self._shutdown = Shutdown(self.ledger, self._pool, announce=self._reporter.say_leaving)
+        self._shutdown = Shutdown(
+            self.ledger, self._pool, self._outage, announce=self._reporter.say_leaving
+        )
         self._table = self._duties()
 
     def _duties(self) -> DutyTable:
@@ -416,7 +418,7 @@ class Supervisor:
             duty, error = self._failure
             log.critical("the worker's %s failed; it ends", duty, exc_info=error)
             return 70
-        if self._shutdown.forced:
+        if self._shutdown.forced or self._shutdown.gave_up:
             return 1
         log.info("worker %s has stopped", self.worker_id)
         return 0
