@@ -90,7 +90,7 @@ class Keyboard:
         if not data:
             # The terminal is gone.
             raise Ended(signal.SIGHUP)
-        keys = [_NAMES.get(key, key) for key in _KEY.findall(data.decode("utf-8", "replace"))]
+        keys = [_NAMES.get(key, key) for key in _keys(data)]
         if len(keys) > _MOST_AHEAD:
             # A text that was pasted may hold any key.
             return None
@@ -127,6 +127,10 @@ class Keyboard:
         # Here it goes on, in the foreground again.
         self._take()
         self.was_away = True
+
+
+def _keys(data: bytes) -> list[str]:
+    return [found.group() for found in _KEY.finditer(data.decode("utf-8", "replace"))]
 
 
 def _write(text: str) -> None:
