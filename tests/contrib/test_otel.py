@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Holdfast
+from holdfast import Holdfast, Workflow
 from holdfast.core.errors import ConfigError, PayloadError
 from tests.support.deadline import until
 from tests.support.worker import WorkerProcess
@@ -253,6 +254,51 @@ def _write_context(place: Path, task: Any, text: str) -> None:
     subprocess.run(
         [sys.executable, "-c", code, str(place / "tasks.db"), str(task), text], check=True
     )
+
+
+def test_a_workflow_is_one_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from holdfast.contrib.otel import instrument
+
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    with Holdfast(f"sqlite:///{tmp_path}/tasks.db") as app:
+        instrument(app, mode="parent")
+
+        @app.task("one")
+        def one() -> int:
+            return 1
+
+        @app.task("two")
+        def two(n: int) -> int:
+            return n + 1
+
+        @app.workflow("whole")
+        def whole(wf: Workflow) -> int:
+            return wf.step(two, wf.step(one).result).result
+
+        handle = whole.send()
+        again = asyncio.run(whole.asend())
+        app.worker().run_until_idle()
+        assert (handle.get(10), again.get(10)) == (2, 2)
+    found = exporter.get_finished_spans()
+    sends = {
+        span.context.span_id: str((span.attributes or {})["messaging.message.id"])
+        for span in found
+        if span.name == "send default" and span.context is not None
+    }
+    assert sorted(sends.values()) == sorted([str(handle.id), str(again.id)])
+    for span_id, workflow in sends.items():
+        runs = [span for span in found if span.parent and span.parent.span_id == span_id]
+        told = [run.attributes or {} for run in runs]
+        assert sorted(str(each["holdfast.task.name"]) for each in told) == ["one", "two"]
+        assert all(each["messaging.message.conversation_id"] == workflow for each in told)
+    provider.shutdown()
 
 
 def test_what_watches_does_no_harm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

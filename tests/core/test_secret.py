@@ -18,6 +18,7 @@ from holdfast.core.options.concurrency_key import KeyTemplate
 from holdfast.core.payload.codec import decode, encode_value, to_show, unsupported
 from holdfast.core.payload.failure import decode_error, describe, encode_error, without_secrets
 from holdfast.core.payload.signature import Signature
+from holdfast.core.redaction import mask
 from holdfast.core.result import TaskError
 from holdfast.core.secret import hide_secrets, secret_texts
 
@@ -139,6 +140,7 @@ def test_stored_values_are_shown_without_it() -> None:
     stored = encode_value([{"a": Secret({"b": VALUE})}, Secret(VALUE), "plain"])
     assert VALUE in stored
     assert to_show(stored) == [{"a": "***"}, "***", "plain"]
+    assert mask(decode(stored)) == [{"a": "***"}, "***", "plain"]
     # Written by hand.
     assert hide_secrets({"$secret": 1, "x": VALUE}) == "***"
     deep: Any = []

@@ -160,7 +160,7 @@ class Workflow(StepBuilder):
     def send(self, *, returns: Any = None, **options: Unpack[WorkflowOptions]) -> Any:
         """Start it. When this returns, the whole is durable."""
         dispatch, plan = self._sent(returns, options), self._plan()
-        return self._handle(dispatch, plan, start(dispatch.access, plan))
+        return self._handle(dispatch, plan, start(dispatch.access, plan, dispatch.tracing))
 
     @overload
     async def asend(self, **options: Unpack[WorkflowOptions]) -> WorkflowHandle[None]: ...
@@ -175,7 +175,7 @@ class Workflow(StepBuilder):
     async def asend(self, *, returns: Any = None, **options: Unpack[WorkflowOptions]) -> Any:
         """Start it. When this returns, the whole is durable."""
         dispatch, plan = self._sent(returns, options), self._plan()
-        return self._handle(dispatch, plan, await astart(dispatch.access, plan))
+        return self._handle(dispatch, plan, await astart(dispatch.access, plan, dispatch.tracing))
 
     def _sent(self, returns: Any, options: WorkflowOptions) -> Dispatch:
         """Take what is said when it is sent; through which app."""

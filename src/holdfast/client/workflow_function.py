@@ -74,13 +74,17 @@ class WorkflowFunction(Stepable[P, R_co]):
         """Build the graph and start it. When this returns, the whole is durable."""
         wf = self.build(*args, **kwargs)
         plan = wf._plan()
-        return wf._handle(self._dispatch, plan, start(self._dispatch.access, plan))
+        return wf._handle(
+            self._dispatch, plan, start(self._dispatch.access, plan, self._dispatch.tracing)
+        )
 
     async def asend(self, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R_co]:
         """Build the graph and start it. When this returns, the whole is durable."""
         wf = self.build(*args, **kwargs)
         plan = wf._plan()
-        return wf._handle(self._dispatch, plan, await astart(self._dispatch.access, plan))
+        return wf._handle(
+            self._dispatch, plan, await astart(self._dispatch.access, plan, self._dispatch.tracing)
+        )
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R_co]:
         """A call that is not sent, for `then`, `group` and schedules."""

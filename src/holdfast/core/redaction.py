@@ -14,9 +14,11 @@ from fnmatch import translate
 from typing import Any, Final
 from urllib.parse import unquote_plus
 
-__all__ = ["HIDDEN", "is_secret", "key_rule", "mask", "redact"]
+__all__ = ["HIDDEN", "SECRET_MARK", "is_secret", "key_rule", "mask", "redact"]
 
 HIDDEN: Final = "***"
+SECRET_MARK: Final = "$secret"
+"""The key under which a `Secret` is stored (`core/secret.py`)."""
 
 # Everything from the colon behind the user to the last at sign: a password may hold colons,
 # slashes and at signs that nobody has percent-encoded. The colon of "scheme://" is not meant.
@@ -63,6 +65,8 @@ def key_rule(patterns: Iterable[str]) -> Callable[[str], bool]:
 def mask(value: Any, hides: Callable[[str], bool] = is_secret) -> Any:
     """Plain data without the values of keys that say they are secret, however deep they stand."""
     match value:
+        case dict() if SECRET_MARK in value:
+            return HIDDEN
         case dict():
             return {
                 key: HIDDEN if isinstance(key, str) and hides(key) else mask(inner, hides)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
-from holdfast.core.redaction import HIDDEN
+from holdfast.core.redaction import HIDDEN, SECRET_MARK
 
 __all__ = ["MARK", "Secret", "hide_secrets", "secret_texts", "without"]
 
 T_co = TypeVar("T_co", covariant=True)
 
-MARK: Final = "$secret"
+MARK: Final = SECRET_MARK
 _SHORTEST: Final = 4
 """Characters; shorter values would be found everywhere in a text."""
 

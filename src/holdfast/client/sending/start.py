@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from holdfast.client.access import Access, Again
 from holdfast.core.errors import PayloadMismatch, StoreUnavailable, UniqueConflict
 from holdfast.core.payload.codec import to_json
 from holdfast.core.records import SubmitAnswer, Submitted
+from holdfast.core.tracing import SendTrace, Tracing
 from holdfast.core.workflows.plan import StepPlan, WorkflowPlan
 from holdfast.store.op import Op, Steps, writes
 from holdfast.store.verbs import workflows
@@ -35,8 +39,42 @@ def digest_of(steps: tuple[StepPlan, ...], *said: Any) -> str:
     return sha256(to_json((told, said)).encode()).hexdigest()
 
 
-def start(access: Access, plan: WorkflowPlan) -> Submitted:
+def start(access: Access, plan: WorkflowPlan, tracing: Tracing | None) -> Submitted:
     """Start a workflow; what there is now."""
+    if tracing is None:
+        return _start_now(access, plan)
+    with _watched(tracing, plan) as span:
+        answer = _start_now(access, _carrying(span.context, plan))
+        span.sent([answer.id])
+        return answer
+
+
+async def astart(access: Access, plan: WorkflowPlan, tracing: Tracing | None) -> Submitted:
+    """Start a workflow; what there is now."""
+    if tracing is None:
+        return await _astart_now(access, plan)
+    with _watched(tracing, plan) as span:
+        answer = await _astart_now(access, _carrying(span.context, plan))
+        span.sent([answer.id])
+        return answer
+
+
+def _watched(tracing: Tracing, plan: WorkflowPlan) -> AbstractContextManager[SendTrace]:
+    queue = plan.steps[0].task.queue_name if plan.steps else "default"
+    return tracing.send(queue, plan.name, 1)
+
+
+def _carrying(context: str | None, plan: WorkflowPlan) -> WorkflowPlan:
+    """The same with this context in the whole and in each step: no part of its digest."""
+    if context is None:
+        return plan
+    steps = tuple(
+        replace(step, task=step.task._replace(trace_context=context)) for step in plan.steps
+    )
+    return replace(plan, steps=steps, trace_context=context)
+
+
+def _start_now(access: Access, plan: WorkflowPlan) -> Submitted:
     deadline = time.monotonic() + access.config.send_timeout
     tries = 0
     while True:
@@ -48,8 +86,7 @@ def start(access: Access, plan: WorkflowPlan) -> Submitted:
         time.sleep(_PAUSE)
 
 
-async def astart(access: Access, plan: WorkflowPlan) -> Submitted:
-    """Start a workflow; what there is now."""
+async def _astart_now(access: Access, plan: WorkflowPlan) -> Submitted:
     deadline = time.monotonic() + access.config.send_timeout
     tries = 0
     while True:
