@@ -32,6 +32,10 @@ TABLES: Final = (
     "workers",
     "worker_states",
     "queues",
+    "limits",
+    "counters",
+    "freed",
+    "routes",
     "stats",
     "schedules",
     "schedule_ticks",
@@ -115,6 +119,15 @@ def always() -> Iterator[Hostile]:
         yield Hostile("leases", "task_ids", ids)
     yield Hostile("task_dependencies", "child_id", "zz")
     yield Hostile("workers", "known", "nope")
+    yield Hostile("limits", "chosen", "nope")
+    yield Hostile("limits", "scope", "nope")
+    yield Hostile("counters", "held", 2**63 - 1)
+    yield Hostile("freed", "n", 2**63 - 1)
+    yield Hostile("routes", "queues", "nope")
+    yield Hostile("routes", "pattern", "no pattern")
+    for table in ("limits", "routes"):
+        yield Hostile(table, "updated_at", "294276-12-31")
+        yield Hostile(table, "updated_at", 2**63 - 1)
     for column in ("pattern", "timezone", "overlap", "payload"):
         yield Hostile("schedules", column, "nope")
     for column in ("next_run_at", "start_at", "end_at", "created_at"):
@@ -211,6 +224,15 @@ class _Templates:
                 }
             case "queues":
                 return id, {"queue_name": f"q{number}", "updated_at": NOW}
+            case "limits":
+                limit = '[{"concurrency":1}]'
+                return id, {"scope": f"task t{number}", "chosen": limit, "updated_at": NOW}
+            case "counters":
+                return id, {"scope": f"task t{number}", "place": 0, "held": 0, "paid_until": NOW}
+            case "freed":
+                return id, {"scope": f"task t{number}", "n": 1}
+            case "routes":
+                return id, {"pattern": f"t{number}*", "queues": '{"a":1}', "updated_at": NOW}
             case "stats":
                 return id, {
                     "minute": NOW,
