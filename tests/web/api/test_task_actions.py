@@ -198,3 +198,24 @@ def test_dead_letters_are_resubmitted_and_others_left(
     by_filter = {"filter": {"name": "any"}, "at_most": 10}
     assert admin.post("/api/v1/dead-letters/delete", json=by_filter).json()["done"] == 1
     assert status_of(ended) == "CANCELLED"
+
+
+def test_dead_letters_by_cause_and_all_at_a_rate(
+    app: Holdfast, hands: Hands, admin: WebClient
+) -> None:
+    tasks = [app.send("any", n) for n in range(3)]
+    for task in tasks:
+        hands.fail(hands.take(task))
+    (cause,) = admin.get("/api/v1/dead-letters/causes?name=any").json()["causes"]
+    assert (cause["name"], cause["count"]) == ("any", 3)
+    (day,) = admin.get("/api/v1/dead-letters/over-time?step=day").json()["counts"]
+    assert day["count"] == 3
+    assert admin.get("/api/v1/dead-letters/count").json() == {"count": 3}
+    body: dict[str, Any] = {"filter": {"name": "any"}, "at_most": 2, "rate": "60/minute"}
+    more = admin.post("/api/v1/dead-letters/resubmit-all", json=body)
+    assert (more.status_code, more.json()["count"]) == (409, 3)
+    done = admin.post("/api/v1/dead-letters/resubmit-all", json={**body, "at_most": 3})
+    assert done.json() == {"done": 3, "refused": 0, "reasons": []}
+    assert sorted(status_of(task) for task in tasks) == ["PENDING", "SCHEDULED", "SCHEDULED"]
+    wrong = admin.post("/api/v1/dead-letters/resubmit-all", json={"at_most": 1, "rate": "x"})
+    assert wrong.status_code == 422
