@@ -85,5 +85,14 @@ def test_importing_loads_nothing_heavy() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    heavy = {"click", "rich", "psycopg", "psycopg_pool", "django", "sqlalchemy", "jinja2"}
+    heavy = {
+        "click",
+        "rich",
+        "psycopg",
+        "psycopg_pool",
+        "django",
+        "sqlalchemy",
+        "jinja2",
+        "starlette",
+    }
     assert heavy & set(loaded) == set()
