@@ -39,8 +39,10 @@ def test_a_tick_starts_at_its_time(site: Site) -> None:
 
 @pytest.mark.alone
 def test_a_schedule_that_is_added_wakes_an_idle_worker(site: Site) -> None:
-    at = datetime.now(UTC) + timedelta(seconds=0.4)
     stamp = site.module.stamp
+    # What has to be imported is, so that the time until then is that of the worker.
+    site.app.control.schedules.list()
+    at = datetime.now(UTC) + timedelta(seconds=1.5)
     site.app.control.schedules.add("soon", at, stamp.call("soon"))
     (line,) = until(lambda: site.ledger.lines("soon"), within=5)
     ahead = time.time() - time.monotonic()
@@ -54,7 +56,8 @@ def test_a_pause_and_what_the_history_says(site: Site) -> None:
     shown = s.show("every-second")
     assert (shown.declared, shown.paused_by) == (True, "ann")
     number = shown.run_count
-    assert all(tick.cause == "tick" for tick in s.history("every-second"))
+    # On a busy machine some may have been dropped, because a newer one was due, too.
+    assert {tick.cause for tick in s.history("every-second")} <= {"tick", "missed"}
     assert s.show("every-second").run_count == number
     s.resume("every-second")
     until(lambda: s.show("every-second").run_count > number, what="it to go on")

@@ -132,7 +132,11 @@ def fire(name: str, *, declared_here: bool = False) -> Steps[Fired | None]:
     if noted:
         yield Statement("note_ticks", table=Table(_COLUMNS, noted))
     dropped = made.dropped + refused
-    yield from _note(record, runs, dropped, made.next_us, has_waiting=bool(made.waiting))
+    is_waiting = bool(made.waiting)
+    moved = (made.next_us, is_waiting) != (record.next_run_at, record.has_waiting)
+    if runs or dropped or moved:
+        # Otherwise a tick waits as before: that is looked at often, and must cost no write.
+        yield from _note(record, runs, dropped, made.next_us, has_waiting=is_waiting)
     return Fired(now, runs, dropped, len(made.waiting), made.next_us)
 
 
