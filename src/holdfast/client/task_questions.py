@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from holdfast.client import find as finding
@@ -19,8 +20,9 @@ from holdfast.client.explain import Why, explain
 from holdfast.client.handle import TaskHandle
 from holdfast.client.info import Attempt, TaskInfo
 from holdfast.client.wait import Deadline
-from holdfast.core.errors import IllegalTransition, WaitTimeout
+from holdfast.core.errors import IllegalTransition, PayloadError, WaitTimeout
 from holdfast.core.identity import sought
+from holdfast.core.payload.codec import to_show
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Steps, reads
 from holdfast.store.verbs import inspect
@@ -30,9 +32,9 @@ from holdfast.store.verbs.stack_requests import ask_stack, take_stack
 
 __all__ = [
     "PATIENCE",
+    "CheckpointInfo",
     "Dependency",
     "Printed",
-    "StoredCheckpoint",
     "TaskId",
     "TaskQuestions",
     "raw_id",
@@ -45,6 +47,17 @@ PATIENCE: Final = 3.0
 """Seconds that a worker has to say where a task's code is; then the question is taken back."""
 _LOOK: Final = 0.05
 _FROM_THE_START: Final = (0, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointInfo:
+    """A durable step that a task has made."""
+
+    name: str
+    value: Any
+    """As plain data, without secrets; None if it is too large to be shown, or cannot be read."""
+    length: int
+    """In characters of its JSON."""
 
 
 class TaskQuestions:
@@ -122,13 +135,15 @@ class TaskQuestions:
         """What a task waits for, or waited for."""
         return await self._access.arun(partial(inspect.dependencies, raw_id(task_id)))
 
-    def checkpoints(self, task_id: TaskId) -> Sequence[StoredCheckpoint]:
+    def checkpoints(self, task_id: TaskId) -> Sequence[CheckpointInfo]:
         """The durable steps that a task has made, the first hundred by name."""
-        return self._access.run(partial(checkpoints, raw_id(task_id)))
+        found = self._access.run(partial(checkpoints, raw_id(task_id)))
+        return [_checkpoint(each) for each in found]
 
-    async def acheckpoints(self, task_id: TaskId) -> Sequence[StoredCheckpoint]:
+    async def acheckpoints(self, task_id: TaskId) -> Sequence[CheckpointInfo]:
         """The durable steps that a task has made, the first hundred by name."""
-        return await self._access.arun(partial(checkpoints, raw_id(task_id)))
+        found = await self._access.arun(partial(checkpoints, raw_id(task_id)))
+        return [_checkpoint(each) for each in found]
 
     def why(self, task_id: TaskId) -> Why:
         """Why a task is where it is, in sentences."""
@@ -190,6 +205,15 @@ class TaskQuestions:
                 await self._access.arun(partial(_check_running, raw))
                 raise WaitTimeout(raw, timeout, TaskStatus.RUNNING)
             await asyncio.sleep(_LOOK)
+
+
+def _checkpoint(stored: StoredCheckpoint) -> CheckpointInfo:
+    if stored.length > len(stored.value):
+        return CheckpointInfo(stored.name, None, stored.length)
+    try:
+        return CheckpointInfo(stored.name, to_show(stored.value), stored.length)
+    except PayloadError:
+        return CheckpointInfo(stored.name, None, stored.length)
 
 
 @reads

@@ -216,6 +216,26 @@ def test_workers(app: Holdfast, zoo: Zoo, admin: WebClient) -> None:
     assert admin.post("/workers/nobody/stop").status_code == 409
 
 
+def test_checkpoints_are_shown_without_secrets(
+    app: Holdfast, hands: Hands, admin: WebClient
+) -> None:
+    task = hands.take(app.options(queue="points").send("shop.points"))
+    values = {
+        "plain": '{"rows": 5412}',
+        "keyed": '{"password": "hunter2"}',
+        "large": '["' + "hunter2" * 2_000 + '"]',
+        "broken": '{"hunter2',
+    }
+    for name, value in values.items():
+        assert hands.run(evidence.write_checkpoint(task.key, task.token, name, value))
+    id = UUID(bytes=task.id)
+    text = admin.get(f"/tasks/{id}").text
+    assert "5412" in text
+    assert "hunter2" not in text
+    assert "14,004 characters, not shown" in text
+    assert [each.name for each in app.control.tasks.checkpoints(id)] == sorted(values)
+
+
 def test_the_log_is_followed(app: Holdfast, zoo: Zoo, hands: Hands, admin: WebClient) -> None:
     task = hands.take(app.options(queue="logs").send("shop.log"))
 

@@ -26,8 +26,8 @@ def test_there_and_back() -> None:
     assert choice.status == (TaskStatus.FAILED, TaskStatus.STALLED)
     assert TaskChoice.read({k: [v] for k, v in choice.query().items()}) == choice
     where = choice.filter(NOW)
-    assert where["submitted_from"] == NOW - timedelta(hours=2)
-    assert where["queue"] == "email"
+    assert where.get("submitted_from") == NOW - timedelta(hours=2)
+    assert where.get("queue") == "email"
     assert choice.without("queue").query().keys() == {"status", "since", "text", "dead"}
     assert choice.words() == "status failed,stalled · queue email · since 2h · text Ä&<b> · dead 1"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,7 +11,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from holdfast.client.info import Attempt, TaskInfo
-from holdfast.client.task_questions import StoredCheckpoint
+from holdfast.client.task_questions import CheckpointInfo
 from holdfast.core.lifecycle import Verb, legal
 from holdfast.core.result import TaskError
 from holdfast.core.status import AttemptOutcome, TaskStatus
@@ -287,13 +286,10 @@ def _error(info: TaskInfo, attempts: Sequence[Attempt]) -> ErrorView | None:
     return None
 
 
-def _stored(context: Context, point: StoredCheckpoint) -> ValueNode:
-    if point.length > len(point.value):
-        return ValueNode(None, "more", f"{point.value}… ({point.length:,} characters)")
-    try:
-        return value_tree(context.payloads.value(json.loads(point.value)))
-    except ValueError:
-        return ValueNode(None, "plain", point.value)
+def _stored(context: Context, point: CheckpointInfo) -> ValueNode:
+    if point.value is None and point.length > len("null"):
+        return ValueNode(None, "more", f"{point.length:,} characters, not shown")
+    return value_tree(context.payloads.value(point.value))
 
 
 def _named(info: TaskInfo) -> object:
