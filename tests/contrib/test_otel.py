@@ -142,7 +142,8 @@ def test_spans(tmp_path: Path, mode: str) -> None:
         assert _linked(consumer) == [trace_id]
         attributes = consumer["attributes"]
         assert attributes["messaging.destination.name"] == "default"
-        assert attributes["holdfast.task.attempt"] == 1
+        # More than one if it was behind the task that is ended for its timeout.
+        assert attributes["holdfast.task.attempt"] >= 1
         if mode == "parent":
             assert consumer["parent_id"] == producer["context"]["span_id"]
         else:
