@@ -178,8 +178,6 @@ class Selection:
         session: CommandSession,
         verb: str,
         applies_to: Collection[TaskStatus],
-        *,
-        dead: bool = False,
     ) -> list[UUID]:
         """Their ids; asks first if they were not named one by one."""
         where = self.where
@@ -195,7 +193,7 @@ class Selection:
         for status in where.status:
             if status not in applies_to:
                 raise click.UsageError(f"{verb} does not apply to a task that is {status.value}")
-        wanted = replace(where, dead=where.dead or dead, status=where.status or tuple(applies_to))
+        wanted = replace(where, status=where.status or tuple(applies_to))
         found, counts = _search(session, wanted)
         if found and not self.yes:
             _ask(verb, counts)
@@ -208,18 +206,17 @@ def show_page(
     *,
     limit: int,
     after: str | None,
-    dead: bool = False,
 ) -> None:
     """List the tasks that fit, the newest first."""
     start = None if after is None else session.task_id(after)
-    page = _page(session, replace(where, dead=where.dead or dead), limit, start)
+    page = _page(session, where, limit, start)
     shown = [redacted_task(info, session.hides) for info in page.tasks]
     page = replace(page, tasks=shown)
     # What went wrong last in those that go on.
     tried = [info.id for info in page.tasks if info.attempt and not info.status.is_terminal]
     failed = session.control.tasks.last_errors(*tried) if tried else {}
     place = session.place.described
-    show_tasks(session.screen, page, session.control.now(), place=place, failed=failed, dead=dead)
+    show_tasks(session.screen, page, session.control.now(), place=place, failed=failed, dead=False)
     if not page.tasks and page.next is None and where.name is not None:
         suggest_name(session, where.name)
 
