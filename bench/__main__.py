@@ -13,7 +13,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable
 
-from bench import claiming, importing, lifecycle, limiting, load, sending, sharing, steady
+from bench import (
+    claiming,
+    importing,
+    lifecycle,
+    limiting,
+    load,
+    sending,
+    sharing,
+    steady,
+    workflows,
+)
 from bench.figure import FULL, HEADING, QUICK, Figure, Sizes, line
 from bench.place import Places, open_places
 from bench.worker import drain, idle, tasks
@@ -29,6 +39,8 @@ BENCHMARKS: dict[str, Callable[[Places, Sizes], Iterable[Figure]]] = {
     "limits-throughput": limiting.throughput,
     "limits-full-keys": limiting.full_keys,
     "limits-tenants": limiting.tenants,
+    "workflow-steps": workflows.steps,
+    "workflow-joins": workflows.joins,
     "share-send": sharing.send_beside,
     "share-drain": sharing.fair_shares,
     "heap-only": steady.heap_only,

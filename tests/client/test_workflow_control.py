@@ -17,6 +17,7 @@ from holdfast import (
     UniqueConflict,
     Workflow,
     WorkflowHandle,
+    any_of,
 )
 from holdfast.core.status import TaskStatus, WorkflowStatus
 
@@ -241,3 +242,57 @@ def test_the_async_twins_do_the_same(plant: Plant) -> None:
         assert await control.adelete(handle) is True
 
     asyncio.run(steer())
+
+
+def test_why_names_the_steps_that_are_waited_for(plant: Plant) -> None:
+    handle = plant.order.send(1)
+    why = str(handle.step("pack").why())
+    assert "it waits for step 'make' (PENDING) to complete" in why
+    assert "step 'pack' (WAITING) to fail" in str(handle.step("tell").why())
+    handle.pause()
+    assert "its workflow was paused by" in str(handle.step("make").why())
+    handle.resume()
+    plant.run()
+    failed = "step 'pack' (FAILED: UNHANDLED_EXCEPTION)"
+    assert f"it was skipped because of {failed}" in str(handle.step("ship").why())
+
+
+def test_why_names_the_part_that_a_step_ends_with(plant: Plant) -> None:
+    inside: list[str] = []
+
+    @plant.app.task("look")
+    def look() -> None:
+        (part,) = [
+            info
+            for info in plant.app.control.workflows.list(parts=True).workflows
+            if info.parent_id is not None
+        ]
+        step = plant.app.handle(part.id)
+        inside.append(str(step.why()))
+        plant.app.control.workflows.pause(part.id, by="ada")
+        inside.append(str(step.why()))
+        plant.app.control.workflows.resume(part.id)
+
+    @plant.app.workflow("inner")
+    def inner(wf: Workflow) -> None:
+        wf.step(look)
+
+    wf = Workflow("outer")
+    wf.step(inner)
+    wf.send()
+    plant.run()
+    first, second = inside
+    assert "its code has run, and it ends with workflow" in first
+    assert "(inner), which is RUNNING" in first
+    assert "that workflow was paused by ada" in second
+
+
+def test_why_names_some_of_those_that_any_is_waited_for(plant: Plant) -> None:
+    wf = Workflow("any")
+    tries = [wf.options(name=f"try-{n}").step(plant.make, n) for n in range(3)]
+    wf.options(name="first").step(plant.make, any_of(tries))
+    wf.options(name="end", after=[wf.ended]).step(plant.make, 1)
+    handle = wf.send()
+    why = str(handle.step("first").why())
+    assert "it waits for any 1 of step 'try-0' (PENDING), step 'try-1' (PENDING) and step" in why
+    assert "or for the end, of the other steps" in str(handle.step("end").why())

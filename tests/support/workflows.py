@@ -83,7 +83,9 @@ def resume(lab: Lab, id: bytes) -> list[bytes]:
     return resumed
 
 
-def resubmit(lab: Lab, id: bytes, *, fresh: bool = False, page: int = 200) -> list[bytes]:
+def resubmit(
+    lab: Lab, id: bytes, *, fresh: bool = False, page: int = resubmits.PAGE
+) -> list[bytes]:
     """Resubmit a whole, to the last of its steps."""
     begun = lab.run(resubmits.begin(id, fresh=fresh))
     for one in begun:

@@ -6,7 +6,17 @@ import asyncio
 import os
 import time
 
-from holdfast import Abort, Holdfast, Limit, Retry, Snooze, TaskError, TaskResult, current_task
+from holdfast import (
+    Abort,
+    Holdfast,
+    Limit,
+    Retry,
+    Snooze,
+    TaskError,
+    TaskResult,
+    Workflow,
+    current_task,
+)
 
 app = Holdfast(kill_grace=1, lease=5, grace=2)
 
@@ -109,3 +119,16 @@ def tick() -> str:
 def render() -> None:
     """Runs until somebody cancels it."""
     time.sleep(60)
+
+
+@app.task("bind")
+def bind(pictures: list[str]) -> str:
+    """Takes what other steps of its workflow return."""
+    return f"album of {len(pictures)}"
+
+
+@app.workflow("album")
+def album(wf: Workflow, pictures: list[str]) -> str:
+    """A workflow: a step for each picture, and one that waits for all of them."""
+    small = wf.map(resize, pictures, 128)
+    return wf.step(bind, small.result).result

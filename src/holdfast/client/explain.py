@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from holdfast.client import explain_limits, explain_schedule
+from holdfast.client import explain_limits, explain_schedule, explain_steps
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import PayloadError, TaskNotFound
 from holdfast.core.moment import from_us, length
@@ -67,6 +67,8 @@ class _Scene:
     """The running task that asks, because it waits for this one."""
     failed: AttemptRecord | None
     """Its last attempt that failed, of a task that has not ended."""
+    in_workflow: Sequence[str] = ()
+    """What its workflow has to do with it, and the steps above it."""
     limited: Sequence[str] = ()
     """What limits and turns have to do with it, if it is PENDING."""
     route: Route | None = None
@@ -136,6 +138,7 @@ def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
     failed: AttemptRecord | None = None
     if task.attempt and not task.status.is_terminal:
         failed = (yield from last_errors([task_id])).get(task_id)
+    in_workflow = yield from explain_steps.reasons(task)
     return _Scene(
         task,
         next((queue for queue in queues if queue.queue_name == task.queue_name), None),
@@ -144,6 +147,7 @@ def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
         now,
         waiter,
         failed,
+        in_workflow,
         limited,
         route if route is not None and task.queue_name in route.queues else None,
         scheduled,
@@ -189,18 +193,24 @@ def _reasons(scene: _Scene) -> Iterator[str]:
     task = scene.task
     match task.status:
         case TaskStatus.WAITING:
-            some = "one more dependency" if task.deps_needed == 1 else "more dependencies"
-            yield f"it waits for {some} ({task.deps_needed} needed, {task.deps_open} open)"
+            yield from scene.in_workflow
+            if not task.handed_over:
+                some = "one more dependency" if task.deps_needed == 1 else "more dependencies"
+                yield f"it waits for {some} ({task.deps_needed} needed, {task.deps_open} open)"
         case TaskStatus.SCHEDULED:
+            yield from scene.in_workflow
             yield from _scheduled(scene)
         case TaskStatus.PENDING:
+            yield from scene.in_workflow
             yield from _pending(scene)
         case TaskStatus.CLAIMED:
             yield f"worker {task.claimed_by_worker_id} has claimed it and will start it"
         case TaskStatus.RUNNING:
             yield from _running(scene)
+            yield from scene.in_workflow
         case _:
             yield _ending(task)
+            yield from scene.in_workflow
             if task.dead:
                 yield "it is listed among the dead letters; `resubmit` runs it again"
 

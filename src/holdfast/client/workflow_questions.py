@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, cast
 from uuid import UUID
 
+from holdfast.client.explain_steps import paused_or_stopping
 from holdfast.client.workflow_info import StepInfo
 from holdfast.client.workflow_verbs import one
 from holdfast.core.errors import UnreadableRow
@@ -162,25 +163,6 @@ def _reasons(
         if first:
             yield f"{status.value}: {some(first)}"
             break
-
-
-def paused_or_stopping(whole: WorkflowRecord, noun: str = "it") -> Iterator[str]:
-    """What is being done to a whole that has not ended."""
-    if whole.stopping is not None:
-        by = f" by {whole.stopped_by}" if whole.stopped_by else ""
-        yield {
-            "cancel": f"{noun} is being cancelled{by}",
-            "deadline": f"{noun} winds down: its deadline has passed",
-            "fail_fast": f"{noun} winds down: a step has failed",
-        }.get(whole.stopping, f"{noun} winds down ({whole.stopping})")
-    if whole.status is WorkflowStatus.PAUSED:
-        at = "" if whole.paused_at is None else f" at {_time(whole.paused_at)}"
-        yield (
-            f"{noun} was paused by {whole.paused_by}{at}: `resume` goes on"
-            if whole.paused_by
-            else f"{noun} paused{at} because a step failed: `resume` accepts that, `resubmit` "
-            "runs it again"
-        )
 
 
 def _ending(

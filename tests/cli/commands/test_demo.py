@@ -53,6 +53,7 @@ def test_every_task_ends_as_it_should(said: str) -> None:
         "segfault": ("1 failed", 2),
         "train": ("1 stalled", 1),
         "render": ("2 cancelled", 1),
+        "album": ("4 completed", 4),
         "late": ("1 expired", 0),
     }
 

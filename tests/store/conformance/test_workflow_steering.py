@@ -347,3 +347,20 @@ def test_a_dead_step_keeps_its_workflow(lab: Lab) -> None:
     assert lab.run(retention.prune(before=late, dead_before=late)).removed == 0
     assert lab.run(retention.prune_workflow(before=late, dead_before=None)) == 0
     assert lab.run(retention.prune_workflow(before=late, dead_before=late)) == 2
+
+
+@on_each_engine
+def test_a_retry_sees_the_values_that_released_it(lab: Lab) -> None:
+    plan = plan_of(step(), step(), step(0, 1, needed=1))
+    slow, quick, first = begin(lab, plan)
+    slow_run = lab.run_again(slow)
+    complete(lab, quick)
+    lab.complete(slow_run)
+    found = lab.run(workflows.values(plan.id, [0, 1], child_id=first))
+    assert [value.satisfied for value in found] == [None, True]
+    assert (lab.status(first), lab.task(first).deps_needed) == (S.PENDING, 0)
+    fail(lab, first)
+    lab.run(operate.resubmit([first]))
+    assert lab.status(first) is S.PENDING
+    complete(lab, first)
+    assert status(lab, plan) is W.COMPLETED

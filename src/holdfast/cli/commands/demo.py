@@ -25,9 +25,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from holdfast import TaskHandle, TaskStatus
+from holdfast import TaskHandle, TaskStatus, WorkflowHandle
 from holdfast.cli.render.screen import console as console_for_people
 from holdfast.cli.render.task_list import STYLES, progress_text
+from holdfast.cli.render.workflow_tree import tree
 
 PATIENCE = 40.0
 WORKER = "worker holdfast.cli.demo_app:app -c 2"
@@ -62,6 +63,7 @@ class Demonstration:
         self._console = console
         self._url = url
         self._sent: dict[str, list[TaskHandle[Any]]] = {}
+        self._album: WorkflowHandle[str] | None = None
 
     def run(self) -> bool:
         """Send, watch, sum up; whether everything ended."""
@@ -80,6 +82,7 @@ class Demonstration:
                 self._console.print(worker.said(), markup=False)
             self._say("Every task ended in one known state:" if ended else "What there is:")
             self._sum_up()
+            self._draw_workflow(app)
             self._next_steps()
             return ended
 
@@ -99,6 +102,8 @@ class Demonstration:
         sent["segfault"] = [tasks.segfault.send()]
         sent["train"] = [tasks.train.send()]
         sent["render"] = [tasks.render.send(), tasks.render.schedule(3600)]
+        self._album = tasks.album.send([f"{n}.png" for n in range(3)])
+        sent["album"] = self._album.steps()
         soon = datetime.now(UTC) + timedelta(seconds=2)
         # Nobody serves this queue, so the task is not claimed in time.
         sent["late"] = [tasks.resize.options(queue="nobody", good_until=soon).send("late.png")]
@@ -151,6 +156,12 @@ class Demonstration:
             )
             table.add_row(name, ended, str(sum(info.attempt for info in infos)), why)
         self._console.print(table)
+
+    def _draw_workflow(self, app: Any) -> None:
+        self._say("The album is a workflow. Its steps, as `holdfast workflows show` draws them:")
+        report = app.control.workflows.show(self._album)
+        for line in tree(report.steps):
+            self._console.print(line, markup=False, highlight=False)
 
     def _next_steps(self) -> None:
         self._say("What to try next")

@@ -226,8 +226,20 @@ def _resolve_once(ended: Sequence[EndedStep], queues: set[str]) -> Steps[list[En
         child = rows.uuid(child_id)
         resolved[child] += 1
         satisfied[child] += bool(met)
+    locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(resolved))})
+    late = Uuids(
+        rows.uuid(row.id)
+        for row in map(LockedTask._make, locked)
+        if row.status != TaskStatus.WAITING and rows.is_uuid(row.id)
+    )
+    late = Uuids(child for child in late if satisfied[child])
+    if late:
+        # It runs, or has run, with what it had then: a retry of it must see the same.
+        parents = Uuids(e.id for e in ended)
+        yield Statement("forget_late", {"parents": parents, "children": late})
+        satisfied |= dict.fromkeys(late, 0)
     deltas = {child: (-resolved[child], -satisfied[child]) for child in resolved}
-    children = yield from count(deltas)
+    children = yield from count(deltas, locked)
     yield from unblock((child for child, state in children.items() if state.may_run), queues)
     return (yield from _skip(children))
 
@@ -259,12 +271,15 @@ class Waiting(NamedTuple):
         return self.status is TaskStatus.WAITING and self.needed > self.open
 
 
-def count(deltas: dict[bytes, tuple[int, int]]) -> Steps[dict[bytes, Waiting]]:
+def count(
+    deltas: dict[bytes, tuple[int, int]], locked: Rows | None = None
+) -> Steps[dict[bytes, Waiting]]:
     """Add to the (open, needed) counts of children, several parents together."""
     if not deltas:
         return {}
-    # In the order of their ids: two parents ending at once must not deadlock.
-    locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(deltas))})
+    if locked is None:
+        # In the order of their ids: two parents ending at once must not deadlock.
+        locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(deltas))})
     grouped: dict[tuple[int, int], list[bytes]] = defaultdict(list)
     for child, delta in deltas.items():
         grouped[delta].append(child)
@@ -360,7 +375,7 @@ def settle(ids: Sequence[bytes]) -> Steps[None]:
     yield from resolve(skipped)
 
 
-HOLD_BATCH = 500
+HOLD_BATCH = 200
 """Steps that one transaction holds, or releases."""
 
 

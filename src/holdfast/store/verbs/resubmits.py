@@ -24,7 +24,7 @@ from holdfast.store.op import At, Channel, Hint, Ints, Statement, Steps, Uuids, 
 from holdfast.store.verbs import step_counts
 from holdfast.store.verbs.dependents import count, is_satisfied, refuse, reopen, resolve
 
-PAGE = 200
+PAGE = 100
 """Steps that one transaction looks at."""
 _AT_ONCE = 3
 """Pages below a step that belong to the transaction in which it is resubmitted."""

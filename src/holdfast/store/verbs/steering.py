@@ -18,7 +18,7 @@ from holdfast.store.verbs.dependents import HOLD_BATCH, let_go, resolve_parked
 from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE, WORKFLOW_STOPPED
 from holdfast.store.verbs.operate import remove
 
-STOP_BATCH = 200
+STOP_BATCH = 100
 """Steps that one transaction cancels."""
 
 

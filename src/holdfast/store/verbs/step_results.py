@@ -100,8 +100,9 @@ def _text(fill: StoredFill, given: dict[int, _Given], failure: str | None) -> st
         raise Missing(f"step {absent[0]} of the workflow is gone")
     steps = [given[number] for number in fill.steps]
     if fill.kind in ("first", "successes"):
-        counted = [one for one in steps if one.is_ok and one.step.satisfied is not False]
-        met = [one for one in counted if one.step.satisfied] or counted
+        counted = [one for one in steps if one.is_ok and one.step.satisfied]
+        # The whole's own value, and a step whose edges were resolved by hand, have none.
+        met = counted or [one for one in steps if one.is_ok]
         if not met:
             raise Missing("none of the steps that were waited for has a value any more")
         return met[0].text if fill.kind == "first" else _array(one.text for one in met)

@@ -165,6 +165,7 @@ FOLLOWING: Final = frozenset(
         "end_resubmit",
         "ended_steps",
         "forget_errors",
+        "forget_late",
         "go_on_below",
         "hold",
         "is_released",
