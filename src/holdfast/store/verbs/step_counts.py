@@ -125,7 +125,8 @@ def _close(
         return []
     scope = _Scope._make(found[0])
     gates: list[EndedStep] = []
-    if first is not None and not first.is_skipped:
+    # What somebody wrote by hand in place of an id leads nowhere, and must not stop this ending.
+    if first is not None and not first.is_skipped and rows.is_uuid(scope.workflow_id):
         yield Statement(
             "stop_workflow",
             {
@@ -136,10 +137,10 @@ def _close(
             },
         )
     body_ended = closed[False] > 0 and scope.body_open == 0
-    if scope.error_gate is not None and (first is not None or body_ended):
+    if rows.is_uuid(scope.error_gate) and (first is not None or body_ended):
         opens = TaskStatus.COMPLETED if scope.error_id is not None else TaskStatus.CANCELLED
         gates.append(EndedStep(rows.uuid(scope.error_gate), opens))
-    if scope.ended_gate is not None and body_ended:
+    if rows.is_uuid(scope.ended_gate) and body_ended:
         gates.append(EndedStep(rows.uuid(scope.ended_gate), TaskStatus.COMPLETED))
     if scope.body_open == 0 and scope.tail_open == 0:
         gates += yield from _finish(scope_id, scope)
@@ -155,7 +156,7 @@ def _finish(scope_id: bytes, scope: _Scope) -> Steps[list[EndedStep]]:
         "settle",
         {
             "id": scope_id,
-            "error_id": rows.optional_uuid(scope.error_id),
+            "error_id": rows.uuid(scope.error_id) if rows.is_uuid(scope.error_id) else None,
             "cancel_error": CANCELLED.error,
             "cancel_reason": CANCELLED.reason,
             "failed_error": UPSTREAM_FAILED.error,
