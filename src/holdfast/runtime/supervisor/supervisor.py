@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from math import inf
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.runtime.options import WorkerOptions
@@ -42,7 +43,6 @@ from holdfast.runtime.supervisor.duties.scheduler import Scheduler, known
 from holdfast.runtime.supervisor.duties.stats_collector import StatsCollector
 from holdfast.runtime.supervisor.duties.time_limits import TimeLimits
 from holdfast.runtime.supervisor.duty import Duty, DutyTable, Loop, NoThread, Start, Stop
-from holdfast.runtime.supervisor.http_port import HttpPort
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.readiness import Readiness
 from holdfast.runtime.supervisor.relay.server import RelayServer
@@ -53,12 +53,14 @@ from holdfast.runtime.supervisor.state.queue_source import sources
 from holdfast.runtime.supervisor.status_report import report
 from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
-from holdfast.runtime.supervisor.worker_metrics import WorkerMetrics
 from holdfast.runtime.wire.messages import Kind, KnownTask, Manifest
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import claims
 from holdfast.store.verbs.claims import known_name
 from holdfast.store.verbs.workers import WorkerOrder
+
+if TYPE_CHECKING:
+    from holdfast.runtime.supervisor.http_port import HttpPort
 
 log = logging.getLogger("holdfast.worker")
 
@@ -264,6 +266,10 @@ class Supervisor:
         """Take the worker's own port, if it should have one; `ConfigError` if it cannot."""
         if self.options.http is None:
             return None
+        # Few workers have one; the server's modules take 15 ms to import, and two megabytes.
+        from holdfast.runtime.supervisor.http_port import HttpPort
+        from holdfast.runtime.supervisor.worker_metrics import WorkerMetrics
+
         metrics = WorkerMetrics(
             self._store,
             self.ledger,

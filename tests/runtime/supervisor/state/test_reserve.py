@@ -64,10 +64,10 @@ def slots(runs: list[Assignment]) -> list[int]:
     ("typical_us", "window_us"),
     [
         (10, WINDOW_US),
-        (1 * MS, 64 * MS),
-        (10 * MS, RESERVE_US),
-        (50 * MS, RESERVE_US),
-        (150 * MS, 300 * MS),
+        (1 * MS, 64 * MS + 250),
+        (10 * MS, RESERVE_US + 2_500),
+        (50 * MS, RESERVE_US + 12_500),
+        (150 * MS, 337 * MS + 500),
         # Long enough to be claimed and started one by one.
         (RESERVE_US, WINDOW_US),
         (3_600_000 * MS, WINDOW_US),

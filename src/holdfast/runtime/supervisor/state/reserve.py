@@ -46,7 +46,9 @@ def window_us(typical_us: float) -> int:
     if typical_us >= RESERVE_US:
         # Each of them is long enough to be claimed and started while another runs.
         return WINDOW_US
-    return int(max(WINDOW_US, min(RESERVE_US, _TYPICAL * typical_us), 2 * typical_us))
+    most = max(min(RESERVE_US, _TYPICAL * typical_us), 2 * typical_us)
+    # A little more, so that a whole number of them fits although none is exactly typical.
+    return int(max(WINDOW_US, most + typical_us / 4))
 
 
 def is_due(child: ChildHandle) -> bool:
