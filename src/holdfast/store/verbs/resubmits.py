@@ -116,10 +116,8 @@ def go_on(workflow_id: bytes, *, page: int = PAGE) -> Steps[int]:
         "from_number": here.number,
     }
     # Who winds it down cancels what comes back.
-    steps: Sequence[Any] = ()
-    if not stopping:
-        select = _candidates(workflow_id, here, page, before=since if mode == "bad" else None)
-        steps = yield select
+    select = _candidates(workflow_id, here, page, before=since if mode == "bad" else None)
+    steps: Sequence[Any] = () if stopping else (yield select)
     if steps:
         done = yield from _again(
             [*rows.uuids(steps)], ResubmitChoice(fresh=bool(fresh)), still=select
