@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
+
 from holdfast.core.status import AttemptOutcome
 from tests.support.deadline import until
 from tests.support.ledger import Line
@@ -30,6 +32,7 @@ def begun_since(site: Site, moment: float) -> list[Line]:
     return [line for line in site.ledger.lines("begun") if line.at > moment]
 
 
+@pytest.mark.alone
 def test_each_runs_once_and_without_a_pause_between_them(fresh_site: MakeSite) -> None:
     site = fresh_site(PROGRAM)
     naps(site, 300)
@@ -44,6 +47,7 @@ def test_each_runs_once_and_without_a_pause_between_them(fresh_site: MakeSite) -
     assert sorted(gaps)[len(gaps) // 2] < 0.002
 
 
+@pytest.mark.alone
 def test_an_urgent_task_goes_before_what_has_not_begun(fresh_site: MakeSite) -> None:
     site = fresh_site(PROGRAM)
     naps(site, 400)
@@ -59,6 +63,7 @@ def test_an_urgent_task_goes_before_what_has_not_begun(fresh_site: MakeSite) -> 
     assert set(site.ledger.tally("ended").values()) == {1}
 
 
+@pytest.mark.alone
 def test_a_queue_that_comes_first_does_not_wait_for_one_that_is_deep(fresh_site: MakeSite) -> None:
     site = fresh_site(PROGRAM)
     naps(site, 400)
@@ -70,6 +75,7 @@ def test_a_queue_that_comes_first_does_not_wait_for_one_that_is_deep(fresh_site:
     assert [line.key for line in begun_since(site, sent_at)].index("urgent") < 15
 
 
+@pytest.mark.alone
 def test_the_end_of_a_backlog_is_shared(fresh_site: MakeSite) -> None:
     site = fresh_site(PROGRAM)
     naps(site, 100, 0.1)
@@ -141,6 +147,7 @@ def test_long_tasks_beside_short_ones_keep_no_child_from_work(fresh_site: MakeSi
     assert set(site.ledger.tally("ended").values()) == {1}
 
 
+@pytest.mark.alone
 def test_a_paused_queue_begins_nothing_of_what_was_given_ahead(fresh_site: MakeSite) -> None:
     site = fresh_site(PROGRAM)
     naps(site, 300)
