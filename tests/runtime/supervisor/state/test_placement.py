@@ -18,7 +18,7 @@ from holdfast.runtime.supervisor.state.child_handle import (
     ChildHandle,
     ChildState,
 )
-from holdfast.runtime.supervisor.state.placement import Openings
+from holdfast.runtime.supervisor.state.placement import Openings, Placement
 from holdfast.runtime.wire import shared_page
 from holdfast.runtime.wire.shared_page import SharedPage
 
@@ -114,3 +114,17 @@ def test_a_start_is_due_when_a_child_is_half_through(make_child: MakeMember) -> 
     assert not Openings([busy]).is_due
     assert Openings([busy, make_child(2, WINDOW_US // 2)]).is_due
     assert not Openings([]).is_due
+
+
+def test_a_window_of_short_tasks_is_claimed_when_a_child_is_due(make_child: MakeMember) -> None:
+    idle, half, full = make_child(0), make_child(1, WINDOW_US // 2), make_child(2, WINDOW_US)
+    children = {child.number: child for child in (idle, half, full)}
+    placement = Placement(children, {}, (), None)
+    placement.costs.learn("t", [10] * 1000)
+    placement.claimed("t", 1, 100)
+    each = placement.costs.of("t")
+    assert placement.short_room == WINDOW_US // each + WINDOW_US // 2 // each
+    idle.slow = True
+    assert placement.short_room == WINDOW_US // 2 // each
+    del children[0], children[1]
+    assert placement.short_room == 0

@@ -253,6 +253,16 @@ class Placement:
         return sum(child.lanes - len(child.hand) for child in ready)
 
     @property
+    def short_room(self) -> int:
+        """How many more short tasks process children could be given, if one of them will soon
+        have nothing to do."""
+        if not self.is_due:
+            return 0
+        ready = (c for c in self._children.values() if c.state is ChildState.READY)
+        quick = [c for c in ready if c.kind == "process" and not c.slow and not c.alone]
+        return reserve.missing(quick, self._mixes["process"].typical(self.costs))
+
+    @property
     def ready_processes(self) -> int:
         """How many process children are given tasks."""
         children = self._children.values()

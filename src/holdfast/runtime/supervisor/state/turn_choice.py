@@ -149,8 +149,15 @@ class TurnChoice:
         return False
 
     def _choose_gated(self, plan: TurnPlan, source: QueueSource) -> bool:
-        """Claim for the children that have nothing to do; False if there are none."""
-        wanted = min(self._placement.free_places(source.kind), self._left(source), MAX_BATCH)
+        """Claim for the children that have nothing to do; False if there are none.
+
+        Of short tasks a window is claimed, or each handful would cost two transactions. What a
+        child has not begun then keeps its place under the limit for some milliseconds.
+        """
+        room = self._placement.free_places(source.kind)
+        if source.kind == "process" and self._placement.costs.are_short(source.tasks):
+            room = max(room, self._placement.short_room)
+        wanted = min(room, self._left(source), MAX_BATCH)
         if wanted <= 0 or plan.begins or not self._placement.may_begin(source.kind):
             return False
         plan.source, plan.wanted, plan.may_begin = source, wanted, True
