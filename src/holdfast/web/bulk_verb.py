@@ -143,12 +143,13 @@ async def _do(
         return set().union(*[await _do(control, verb, act, part, answer) for part in parts])
     answer.done += sum(done.values())
     left = [task for task, was_done in done.items() if not was_done]
-    if left:
-        after = await control.tasks.astatuses(*left)
-        for task in left:
-            status = after.get(task)
-            answer.refuse(task, "no such task" if status is None else _why_not(verb, status))
-    return {task for task in left if task in after} if left else set()
+    if not left:
+        return set()
+    after = await control.tasks.astatuses(*left)
+    for task in left:
+        status = after.get(task)
+        answer.refuse(task, "no such task" if status is None else _why_not(verb, status))
+    return {task for task in left if task in after}
 
 
 def _why_not(verb: str, status: TaskStatus) -> str:

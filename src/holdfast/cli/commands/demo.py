@@ -102,8 +102,8 @@ class Demonstration:
         sent["segfault"] = [tasks.segfault.send()]
         sent["train"] = [tasks.train.send()]
         sent["render"] = [tasks.render.send(), tasks.render.schedule(3600)]
-        self._album = tasks.album.send([f"{n}.png" for n in range(3)])
-        sent["album"] = self._album.steps()
+        album = self._album = tasks.album.send([f"{n}.png" for n in range(3)])
+        sent["album"] = album.steps()
         soon = datetime.now(UTC) + timedelta(seconds=2)
         # Nobody serves this queue, so the task is not claimed in time.
         sent["late"] = [tasks.resize.options(queue="nobody", good_until=soon).send("late.png")]

@@ -277,9 +277,12 @@ def count(
     """Add to the (open, needed) counts of children, several parents together."""
     if not deltas:
         return {}
-    if locked is None:
-        # In the order of their ids: two parents ending at once must not deadlock.
-        locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(deltas))})
+    # In the order of their ids: two parents ending at once must not deadlock.
+    ours: Rows = (
+        (yield Statement("lock_tasks", {"ids": Uuids(sorted(deltas))}))
+        if locked is None
+        else locked
+    )
     grouped: dict[tuple[int, int], list[bytes]] = defaultdict(list)
     for child, delta in deltas.items():
         grouped[delta].append(child)
@@ -292,7 +295,7 @@ def count(
         for id, status, needed, open_ in found:
             if rows.is_status(status):
                 counted[rows.uuid(id)] = Waiting(TaskStatus(status), needed, open_)
-    for id in sorted(set(rows.uuids(locked)) - counted.keys()):
+    for id in sorted(set(rows.uuids(ours)) - counted.keys()):
         log.error(
             "INVALID_ROW: task %s waits for others and cannot be written: it is not told that they "
             "ended; correct or delete it (`holdfast tasks delete --unreadable KEY`)",
