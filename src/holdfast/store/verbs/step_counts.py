@@ -166,17 +166,36 @@ def _finish(scope_id: bytes, scope: _Scope) -> Steps[list[EndedStep]]:
     return [EndedStep(rows.uuid(id), TaskStatus(status), bool(whole)) for id, status in settled]
 
 
+def set_open(scope_id: bytes, body: int, tail: int) -> Steps[list[EndedStep]]:
+    """So many count rows of a scope are open, whatever it said before; what ends with that, and the
+    gates that are open, whose edges the caller resolves."""
+    found = yield Statement("set_scope", {"id": scope_id, "body": body, "tail": tail})
+    if not found:
+        return []
+    scope = _Scope._make(found[0])
+    ended = _open_gates(scope.error_gate, scope.ended_gate, body, scope.error_id)
+    if not body and not tail:
+        ended += yield from _finish(scope_id, scope)
+    return ended
+
+
+def _open_gates(error_gate: Any, ended_gate: Any, body_open: int, error_id: Any) -> list[EndedStep]:
+    gates: list[EndedStep] = []
+    if rows.is_uuid(error_gate) and (error_id is not None or body_open <= 0):
+        opens = TaskStatus.CANCELLED if error_id is None else TaskStatus.COMPLETED
+        gates.append(EndedStep(rows.uuid(error_gate), opens))
+    if rows.is_uuid(ended_gate) and body_open <= 0:
+        gates.append(EndedStep(rows.uuid(ended_gate), TaskStatus.COMPLETED))
+    return gates
+
+
 def finish_closed(workflow_id: bytes) -> Steps[list[EndedStep]]:
     """All steps of a resubmitted workflow have been looked at: what has ended while they were, and
     the gates that are open; the caller resolves their edges."""
     ended: list[EndedStep] = []
     gates = yield Statement("scope_gates", {"id": workflow_id})
     for error_gate, ended_gate, body_open, error_id in gates:
-        if rows.is_uuid(error_gate) and (error_id is not None or body_open <= 0):
-            opens = TaskStatus.CANCELLED if error_id is None else TaskStatus.COMPLETED
-            ended.append(EndedStep(rows.uuid(error_gate), opens))
-        if rows.is_uuid(ended_gate) and body_open <= 0:
-            ended.append(EndedStep(rows.uuid(ended_gate), TaskStatus.COMPLETED))
+        ended += _open_gates(error_gate, ended_gate, body_open, error_id)
     closed = yield Statement("closed_scopes", {"id": workflow_id})
     for scope_id, *rest in closed:
         if rows.is_uuid(scope_id):

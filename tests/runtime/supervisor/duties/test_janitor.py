@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.core.options.limit import Limit
 from holdfast.core.options.retention import Retention
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.duties.janitor import Janitor
 from holdfast.runtime.supervisor.outage import Outage
@@ -28,6 +28,7 @@ from holdfast.store.verbs.finish import Completion
 from tests.store.plans import filled
 from tests.support.schedules import schedule
 from tests.support.stores import Kind, Lab, Labs, on_each_engine
+from tests.support.workflows import begin, complete, plan_of, status, step
 
 HOUR, DAY = 3600, 86_400
 PAGES = 1000
@@ -180,6 +181,21 @@ def test_a_task_in_flight_without_a_lease_is_reported(
         walk(janitor_of(lab))
     assert "the audit found 1 task(s) in flight without a lease" in caplog.text
     assert lab.run(leases.count()) == 1
+
+
+@on_each_engine
+def test_steps_that_were_miscounted_are_counted_anew(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    plan = plan_of(step())
+    (only,) = begin(lab, plan)
+    janitor = janitor_of(lab)
+    lab.sql("UPDATE holdfast_step_counts SET open = 3")
+    complete(lab, only)
+    assert status(lab, plan) is WorkflowStatus.RUNNING
+    walk(janitor)
+    assert status(lab, plan) is WorkflowStatus.COMPLETED
+    assert "counted anew" in caplog.text
 
 
 @on_each_engine

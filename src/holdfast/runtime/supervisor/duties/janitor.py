@@ -15,12 +15,22 @@ from functools import partial
 from time import monotonic
 
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.identity import as_text
 from holdfast.core.statistics import Level
 from holdfast.runtime.options import WorkerOptions
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
-from holdfast.store.verbs import audit_entries, evidence, leases, limits, retention, ticks, timing
+from holdfast.store.verbs import (
+    audit_entries,
+    evidence,
+    leases,
+    limits,
+    retention,
+    step_audit,
+    ticks,
+    timing,
+)
 
 log = logging.getLogger("holdfast.worker")
 
@@ -32,6 +42,7 @@ _NOTE_EVERY = 30.0
 _STALE = 300.0
 """Seconds without a note after which a walk is taken over."""
 _BATCH = 1000
+_BEHIND_ALL_TASKS = b"\xff" * 16
 _DAY_US = 86_400_000_000
 _LEAST_KEPT_US: dict[Level, int] = {"minute": 0, "hour": 92 * _DAY_US, "day": 3 * 366 * _DAY_US}
 
@@ -47,6 +58,8 @@ class Janitor:
         self._outage = outage
         self._after: bytes | None = None
         """Where the next page of our walk starts; None while it is not our turn."""
+        self._counted: bytes | None = None
+        """Behind the last task: up to which scope of a workflow its steps have been recounted."""
         self._note_at = 0.0
         self._rested = False
 
@@ -65,7 +78,7 @@ class Janitor:
             return 1.0
         except Exception:
             log.exception("retention failed; it is tried again in an hour")
-            self._after = None
+            self._after = self._counted = None
             return _BETWEEN_WALKS
 
     def _take_turn(self) -> bool:
@@ -85,13 +98,16 @@ class Janitor:
             keep = self._keep.keep_us(name)
             return None if keep is None else now - keep
 
-        self._audit(self._after)
-        self._after = self._prune(self._after, before("tasks"), before("dead"))
-        if self._after is not None:
-            if monotonic() >= self._note_at:
-                self._store.run(retention.note_walk(self._after))
-                self._note_at = monotonic() + _NOTE_EVERY
-            return _BETWEEN_PAGES
+        if self._counted is None:
+            self._audit(self._after)
+            after = self._prune(self._after, before("tasks"), before("dead"))
+            if after is not None:
+                return self._go_on(after)
+            self._counted = bytes(16)
+        self._counted = self._recount_steps(self._counted)
+        if self._counted is not None:
+            return self._go_on(_BEHIND_ALL_TASKS)
+        self._after = None
         self._mend_counters()
         self._forget_workflows(before("workflows"), before("dead"))
         self._forget_logs(before("logs"))
@@ -109,6 +125,13 @@ class Janitor:
         self._store.run(retention.note_walk(None))
         return _rest()
 
+    def _go_on(self, after: bytes) -> float:
+        self._after = after
+        if monotonic() >= self._note_at:
+            self._store.run(retention.note_walk(after))
+            self._note_at = monotonic() + _NOTE_EVERY
+        return _BETWEEN_PAGES
+
     def _audit(self, after: bytes) -> None:
         if not self._store.run(leases.suspects(after)).keys:
             return
@@ -120,6 +143,25 @@ class Janitor:
                 found.adopted,
                 found.stuck,
             )
+
+    def _recount_steps(self, after: bytes) -> bytes | None:
+        """Workflows whose counts of open steps are not what there is, which would never end."""
+        found = self._store.run(step_audit.look(after))
+        for scope in found.scopes:
+            try:
+                wrong = self._store.run(at_once(step_audit.recount(scope)))
+            except StoreUnavailable as error:
+                # Another transaction holds a row that has to be counted: the next walk, then.
+                if not error.locked:
+                    raise
+                continue
+            if wrong:
+                log.error(
+                    "the open steps of workflow %s were not counted as they are; they are counted "
+                    "anew. Somebody may have changed rows by hand",
+                    as_text(scope),
+                )
+        return found.next
 
     def _mend_counters(self) -> None:
         """Counters of limits that do not agree with what is in flight; those that count nothing."""

@@ -1,0 +1,30 @@
+-- What is counted of these scopes, beside what there is. One statement, so one moment. Three kinds of rows:
+-- 'scope': (body open, tail open, whether it should have ended if both are 0), of workflows that live
+-- and are not being resubmitted; 'counted' and 'there', for each count row: (part, tail, open, bad).
+-- Differs from SQLite in types, and how a batch is bound.
+SELECT
+    'scope' AS kind, scope.scope_id, 0 AS part,
+    (whole.workflow_id = scope.scope_id OR (adder.status = 'WAITING' AND adder.handed_over)) AS flag,
+    scope.body_open AS a, scope.tail_open AS b
+FROM holdfast_scopes AS scope
+JOIN holdfast_workflows AS whole ON whole.workflow_id = scope.workflow_id
+LEFT JOIN holdfast_tasks AS adder ON adder.id = scope.scope_id
+WHERE scope.scope_id = ANY (:scopes::uuid[]) AND whole.finished_at IS NULL AND whole.resubmitting IS NULL
+UNION ALL
+SELECT 'counted', scope_id, part, is_tail, open, bad
+FROM holdfast_step_counts AS scope
+WHERE scope.scope_id = ANY (:scopes::uuid[])
+UNION ALL
+SELECT
+    'there', scope.scope_id, scope.step_part, bool_or(scope.step_tail IS NOT NULL),
+    (count(*) FILTER (
+        WHERE scope.finished_at IS NULL OR scope.parked = 'pause'
+    ))::int,
+    (count(*) FILTER (
+        WHERE scope.finished_at IS NOT NULL AND scope.parked IS DISTINCT FROM 'pause'
+            AND scope.step_required AND scope.status <> 'COMPLETED'
+            AND scope.error_code IS DISTINCT FROM 'UPSTREAM_SUCCEEDED'
+    ))::int
+FROM holdfast_tasks AS scope
+WHERE scope.scope_id = ANY (:scopes::uuid[]) AND scope.step_part IS NOT NULL
+GROUP BY scope.scope_id, scope.step_part;
