@@ -173,8 +173,7 @@ def resolve(
     """Resolve the edges of ended tasks, and of those that are skipped because of it.
 
     With `counted`, the counts of their scopes know of them already. If their failure is not
-    `accepted`, a step whose workflow pauses
-    at its failure is set aside: nothing is resolved until somebody resumes, or resubmits it.
+    `accepted`, a step whose workflow pauses at that is set aside until it is resumed or resubmitted.
     """
     queues: set[str] = set()
     paused = Uuids()
@@ -227,12 +226,8 @@ def _resolve_once(ended: Sequence[EndedStep], queues: set[str]) -> Steps[list[En
         resolved[child] += 1
         satisfied[child] += bool(met)
     locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(resolved))})
-    late = Uuids(
-        rows.uuid(row.id)
-        for row in map(LockedTask._make, locked)
-        if row.status != TaskStatus.WAITING and rows.is_uuid(row.id)
-    )
-    late = Uuids(child for child in late if satisfied[child])
+    begun = (row for row in map(LockedTask._make, locked) if row.status != TaskStatus.WAITING)
+    late = Uuids(child for child in rows.uuids(begun) if satisfied[child])
     if late:
         # It runs, or has run, with what it had then: a retry of it must see the same.
         parents = Uuids(e.id for e in ended)
