@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import statistics
 from holdfast.store.verbs.statistics import CountedStep, Depth, Sent, Tally
@@ -65,6 +67,39 @@ def test_a_series_is_the_same_before_and_after_it_is_folded(lab: Lab) -> None:
     lab.run(statistics.fold(lab.clock.now))
     assert read() == before
     assert lab.sql("SELECT count(*) FROM holdfast_stats") == [(0,)]
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
+def test_counters_written_by_hand_overflow_nothing(number: int, lab: Lab) -> None:
+    start = lab.clock.move_to(MORNING // HOUR * HOUR + HOUR)
+    for worker in ("w-1", "w-2", "w-3"):
+        lab.run(statistics.add_tallies([Tally.of(worker, "q", "t", completed=3, wait_00=3)]))
+    lab.run(statistics.add_tallies([Tally.of("w-1", "q", "u", completed=7)]))
+
+    def read() -> list[int]:
+        found = lab.run(
+            statistics.series("hour", step_us=HOUR, by_task=True, start=start, until=start + HOUR)
+        )
+        ever = lab.run(statistics.totals())
+        assert [each.counts["completed"] for each in ever] == [
+            each.counts["completed"] for each in found
+        ]
+        return [each.counts["completed"] for each in found]
+
+    lab.sql(
+        f"UPDATE holdfast_stats SET completed = {number}, run_us = {number} WHERE task_name = 't'"
+    )
+    expected = [4 * 10**18 if number > 0 else 0, 7]
+    assert read() == expected
+    lab.run(statistics.fold(lab.clock.advance(60)))
+    assert lab.sql("SELECT count(*) FROM holdfast_stats") == [(0,)]
+    assert read() == expected
+    # What was added up is as damaged as it can be, and is added to.
+    lab.sql(f"UPDATE holdfast_stats_series SET completed = {number} WHERE task_name = 't'")
+    lab.run(statistics.add_tallies([Tally.of("w-1", "q", "t", completed=1)]))
+    assert read() == expected
+    lab.run(statistics.fold(lab.clock.advance(60)))
+    assert read() == expected
 
 
 def test_each_worker_counts_in_rows_of_its_own(lab: Lab) -> None:

@@ -1,6 +1,7 @@
 -- What was ever counted, by queue and task: what has been added up, and what has not been yet. So
 -- many tasks are told by name, the same as `fold_stats` keeps, and the rest as '(other)'.
 -- Differs from SQLite in its types.
+-- A sum is kept between 0 and 4 * 10^18: rows written by hand may hold numbers that overflow.
 WITH known AS (
     SELECT queue_name, task_name FROM holdfast_stats_series
     WHERE level = 'ever' AND task_name <> '(other)'
@@ -17,18 +18,51 @@ named AS (
 )
 SELECT
     0, queue_name, task_name,
-    sum(sent)::bigint, sum(completed)::bigint, sum(failed)::bigint, sum(cancelled)::bigint,
-    sum(stalled)::bigint, sum(expired)::bigint, sum(dropped)::bigint, sum(retried)::bigint,
-    sum(snoozed)::bigint, sum(interrupted)::bigint, sum(other)::bigint, sum(wait_us)::bigint,
-    sum(run_us)::bigint, sum(wait_00)::bigint, sum(wait_01)::bigint, sum(wait_02)::bigint,
-    sum(wait_03)::bigint, sum(wait_04)::bigint, sum(wait_05)::bigint, sum(wait_06)::bigint,
-    sum(wait_07)::bigint, sum(wait_08)::bigint, sum(wait_09)::bigint, sum(wait_10)::bigint,
-    sum(wait_11)::bigint, sum(wait_12)::bigint, sum(wait_13)::bigint, sum(wait_14)::bigint,
-    sum(wait_15)::bigint, sum(run_00)::bigint, sum(run_01)::bigint, sum(run_02)::bigint,
-    sum(run_03)::bigint, sum(run_04)::bigint, sum(run_05)::bigint, sum(run_06)::bigint,
-    sum(run_07)::bigint, sum(run_08)::bigint, sum(run_09)::bigint, sum(run_10)::bigint,
-    sum(run_11)::bigint, sum(run_12)::bigint, sum(run_13)::bigint, sum(run_14)::bigint,
-    sum(run_15)::bigint
+    greatest(least(sum(sent), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(completed), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(failed), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(cancelled), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(stalled), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(expired), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(dropped), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(retried), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(snoozed), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(interrupted), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(other), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_us), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_us), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_00), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_01), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_02), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_03), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_04), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_05), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_06), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_07), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_08), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_09), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_10), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_11), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_12), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_13), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_14), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(wait_15), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_00), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_01), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_02), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_03), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_04), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_05), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_06), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_07), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_08), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_09), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_10), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_11), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_12), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_13), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_14), 4000000000000000000), 0)::bigint,
+    greatest(least(sum(run_15), 4000000000000000000), 0)::bigint
 FROM (
     SELECT
         queue_name, task_name, sent, completed, failed, cancelled, stalled, expired, dropped,

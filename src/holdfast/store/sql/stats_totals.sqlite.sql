@@ -1,6 +1,8 @@
 -- What was ever counted, by queue and task: what has been added up, and what has not been yet. So
 -- many tasks are told by name, the same as `fold_stats` keeps, and the rest as '(other)'.
 -- Differs from PostgreSQL in its types.
+-- A sum is kept between 0 and 4 * 10^18: rows written by hand may hold numbers that overflow,
+-- and total(), unlike sum(), takes them (it is exact up to 2^53).
 WITH known AS (
     SELECT queue_name, task_name FROM holdfast_stats_series
     WHERE level = 'ever' AND task_name <> '(other)'
@@ -17,13 +19,51 @@ named AS (
 )
 SELECT
     0, queue_name, task_name,
-    sum(sent), sum(completed), sum(failed), sum(cancelled), sum(stalled), sum(expired),
-    sum(dropped), sum(retried), sum(snoozed), sum(interrupted), sum(other), sum(wait_us),
-    sum(run_us), sum(wait_00), sum(wait_01), sum(wait_02), sum(wait_03), sum(wait_04), sum(wait_05),
-    sum(wait_06), sum(wait_07), sum(wait_08), sum(wait_09), sum(wait_10), sum(wait_11),
-    sum(wait_12), sum(wait_13), sum(wait_14), sum(wait_15), sum(run_00), sum(run_01), sum(run_02),
-    sum(run_03), sum(run_04), sum(run_05), sum(run_06), sum(run_07), sum(run_08), sum(run_09),
-    sum(run_10), sum(run_11), sum(run_12), sum(run_13), sum(run_14), sum(run_15)
+    CAST(max(min(total(sent), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(completed), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(failed), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(cancelled), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(stalled), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(expired), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(dropped), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(retried), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(snoozed), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(interrupted), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(other), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_us), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_us), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_00), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_01), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_02), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_03), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_04), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_05), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_06), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_07), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_08), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_09), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_10), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_11), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_12), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_13), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_14), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(wait_15), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_00), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_01), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_02), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_03), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_04), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_05), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_06), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_07), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_08), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_09), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_10), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_11), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_12), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_13), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_14), 4000000000000000000), 0) AS INTEGER),
+    CAST(max(min(total(run_15), 4000000000000000000), 0) AS INTEGER)
 FROM (
     SELECT
         queue_name, task_name, sent, completed, failed, cancelled, stalled, expired, dropped,
