@@ -53,6 +53,13 @@ CORPUS = [
 ]
 
 
+@pytest.mark.parametrize("part", ["a=", "a:", ":", "a", "='", "?", "x:/", ": @"])
+def test_text_of_any_shape_is_looked_through(part: str) -> None:
+    text = f"{part * 2_000} password=hunter2"
+    assert SECRET not in redact(text)
+    assert SECRET not in redact(f"x://{text}")
+
+
 @pytest.mark.parametrize("text", CORPUS)
 def test_no_password_is_shown(text: str) -> None:
     shown = redact(text)

@@ -36,6 +36,16 @@ def test_an_unknown_path_is_404_in_the_language_of_its_place(admin: WebClient) -
     assert (wrong.status_code, wrong.json()["kind"]) == (405, "method_not_allowed")
 
 
+@pytest.mark.parametrize("referer", ["http://[", "http://localhost/\\\\evil.example", "\x7f", "//"])
+def test_whatever_the_referer_is_a_refusal_is_a_page(referer: str, admin: WebClient) -> None:
+    answer = admin.get("/nothing", headers={"referer": referer})
+    assert (answer.status_code, "evil.example" in answer.text) == (404, "evil" in referer)
+    assert 'href="/\\' not in answer.text
+    chosen = admin.post("/theme", data={"theme": "dark"}, headers={"referer": referer})
+    assert chosen.status_code == 303
+    assert chosen.headers["location"] in ("/", "/evil.example")
+
+
 def test_only_hosts_that_are_listed_are_answered(
     app: Holdfast, web: Callable[..., WebClient]
 ) -> None:

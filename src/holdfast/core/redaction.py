@@ -22,20 +22,24 @@ SECRET_MARK: Final = "$secret"
 
 # Everything from the colon behind the user to the last at sign: a password may hold colons,
 # slashes and at signs that nobody has percent-encoded. The colon of "scheme://" is not meant.
-_LOGIN = re.compile(r":(?!//)\S*@")
-_LOGIN_OF_URL = re.compile(r":(?!//).*@", re.S)
+# (One search for the colon and one for the at sign: a pattern of both looks at each part of a long
+# text again for each colon.)
+_WORD = re.compile(r"\S++")
+_COLON = re.compile(r":(?!//)")
 # libpq's "name = value", a URL's "?name=value", and a mapping's "'name': 'value'".
 _PAIR = re.compile(
-    r"""(?P<name>[\w.%+-]+) (?P<equals>["']?\s*[=:]\s*)
+    r"""(?<![\w.%+-])(?P<name>[\w.%+-]++) (?P<equals>["']?\s*[=:]\s*)
     (?P<value>\*\*\*(?=[\])}]) | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | [^\s&'",;]+)""",
     re.X,
 )
-_PARAMETER_OF_URL = re.compile(r"(?<=[?&])(?P<name>[^=&]*)(?P<equals>=)(?P<value>[^&]*)")
+_PARAMETER_OF_URL = re.compile(r"(?<=[?&])(?P<name>[^=&]{0,200}+)(?P<equals>=)(?P<value>[^&]*)")
 _SECRET = re.compile(
     r"(?i)pass(?:word|wd|phrase|wort)|pwd|secret|token|credential|api[_-]?key|access[_-]?key"
     r"|scram_(?:client|server)_key"
 )
 _URL = re.compile(r"\s*[\w.+-]+:/")
+_DEEPEST: Final = 20
+"""Of "a=b=c=…": what stands deeper is hidden, whatever it is."""
 
 
 def redact(text: str) -> str:
@@ -43,9 +47,11 @@ def redact(text: str) -> str:
     if _URL.match(text):
         # The text is a URL, so even a space in it may be part of a password.
         text = _PARAMETER_OF_URL.sub(_hide, text)
-        text = _LOGIN_OF_URL.sub(f":{HIDDEN}@", text)
+        text = _without_login(text)
     text = _PAIR.sub(_hide, text)
-    return _LOGIN.sub(f":{HIDDEN}@", text)
+    if "@" not in text:
+        return text
+    return _WORD.sub(lambda found: _without_login(found[0]), text)
 
 
 def is_secret(key: str) -> bool:
@@ -78,11 +84,21 @@ def mask(value: Any, hides: Callable[[str], bool] = is_secret) -> Any:
             return value
 
 
-def _hide(found: re.Match[str]) -> str:
+def _without_login(text: str) -> str:
+    """The text without what stands between the colon behind a user and the last at sign."""
+    end = text.rfind("@")
+    colon = _COLON.search(text, 0, max(0, end))
+    return text if colon is None else f"{text[: colon.start()]}:{HIDDEN}{text[end:]}"
+
+
+def _hide(found: re.Match[str], depth: int = 0) -> str:
     name, equals, value = found["name"], found["equals"], found["value"]
     if _SECRET.search(unquote_plus(name)) and not value.startswith("//"):
+        return f"{name}{equals}{HIDDEN}"
+    if depth == _DEEPEST:
         return f"{name}{equals}{HIDDEN}"
     # The value may itself be an address, and then in quotes.
     quote = value[:1] if value[:1] in "'\"" else ""
     inner = value[len(quote) : len(value) - len(quote)]
-    return f"{name}{equals}{quote}{_PAIR.sub(_hide, inner)}{quote}"
+    shown = _PAIR.sub(lambda part: _hide(part, depth + 1), inner)
+    return f"{name}{equals}{quote}{shown}{quote}"

@@ -9,15 +9,12 @@ settings.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Any
 
 from holdfast.core.redaction import key_rule, mask, redact
 from holdfast.core.result import TaskError
 
 __all__ = ["PayloadView"]
-
-_LONGEST_LINE: Final = 2_000
-"""Looking for passwords takes time that grows with the square of the length of a line."""
 
 
 class PayloadView:
@@ -51,6 +48,4 @@ class PayloadView:
     @staticmethod
     def said(text: str) -> str:
         """A message or a traceback, without passwords."""
-        return "\n".join(
-            redact(line) if len(line) <= _LONGEST_LINE else line for line in text.split("\n")
-        )
+        return "\n".join(map(redact, text.split("\n")))

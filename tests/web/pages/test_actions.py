@@ -78,6 +78,9 @@ def test_send_again_with_changed_arguments(app: Holdfast, zoo: Zoo, admin: WebCl
         "shop.done", [{"password": "new"}], {"width": 7},
     )  # fmt: skip
     assert zoo.done.status() is S.COMPLETED
+    entry = app.control.audit.list(verb="send").entries[0]
+    assert (entry.by, entry.subject) == ("anna", f"task {made.id}")
+    assert entry.detail == {"name": "shop.done"}
 
 
 @pytest.mark.parametrize(

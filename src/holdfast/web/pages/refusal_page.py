@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.web.pages.came_from import came_from
 from holdfast.web.pages.template import alone
 from holdfast.web.problem import Problem
 
@@ -27,10 +26,7 @@ def refusal_page(request: Request, problem: Problem) -> Response:
 
 def _back(request: Request) -> str:
     """Where the visitor came from, if that is a page of ours."""
-    came = urlsplit(request.headers.get("referer", ""))
-    if came.netloc != request.headers.get("host") or not came.path.startswith("/"):
+    came = came_from(request)
+    if came is None or came.partition("?")[0] == request.scope["path"]:
         return ""
-    path = "/" + came.path.lstrip("/")
-    if path == request.scope["path"]:
-        return ""
-    return f"{path}?{came.query}" if came.query else path
+    return came

@@ -109,6 +109,9 @@ async def send(context: Context) -> Response:
         async with context.acting():
             sending = context.app.options(version=version, **options)
             handle = await sending.asend(form.name, *args, **kwargs)
+            if handle.created:
+                detail = {"name": form.name}
+                await context.control.audit.arecord("send", f"task {handle.id}", detail=detail)
     except HoldfastError as error:
         name = getattr(error, "option", None)
         form.problems[name if name in _FIELDS else "kwargs"] = str(error)

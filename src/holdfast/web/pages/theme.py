@@ -4,11 +4,11 @@ nothing flashes."""
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlsplit
 
 from starlette.responses import RedirectResponse, Response
 
 from holdfast.web.context import Context
+from holdfast.web.pages.came_from import came_from
 from holdfast.web.pages.template import THEME_COOKIE, THEMES
 from holdfast.web.problem import Refusal
 from holdfast.web.route import WebRoute
@@ -38,13 +38,8 @@ async def choose(context: Context) -> Response:
 
 def _back(context: Context) -> str:
     """The page that the form was on, if it is one of ours."""
-    came = urlsplit(context.request.headers.get("referer", ""))
-    home = context.url("/")
-    if came.netloc != context.request.headers.get("host") or not came.path.startswith(home):
-        return home
-    # Two slashes at the beginning would be another host.
-    path = "/" + came.path.lstrip("/")
-    return f"{path}?{came.query}" if came.query else path
+    came, home = came_from(context.request), context.url("/")
+    return home if came is None or not came.startswith(home) else came
 
 
 ROUTES: Final = (WebRoute("/theme", ("POST",), choose, needs=None, name="theme", kind="page"),)
