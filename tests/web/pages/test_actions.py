@@ -9,7 +9,10 @@ from uuid import UUID
 import httpx
 import pytest
 
-from holdfast import Holdfast, TaskStatus
+from holdfast import Holdfast, TaskStatus, Workflow
+from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import Failed
+from holdfast.core.result import TaskError
 from holdfast.store.verbs import evidence
 from tests.client.conftest import Hands
 from tests.web.client import WebClient
@@ -211,6 +214,24 @@ def test_workflows(zoo: Zoo, admin: WebClient) -> None:
     assert admin.post(f"{path}/resubmit").status_code == 303
     assert zoo.workflow.status().value == "RUNNING"
     assert admin.post("/workflows/none/cancel").status_code in (404, 422)
+
+
+def test_the_reason_of_a_step_is_shown_without_passwords(
+    app: Holdfast, hands: Hands, admin: WebClient
+) -> None:
+    wf = Workflow("import")
+    wf.step(app.named("wf.connect"))
+    workflow = wf.send()
+    step = app.handle(app.control.workflows.show(workflow.id).steps[0].id)
+    place = "postgresql://u:hunter2@host/x"
+    trace = f'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    open({place})\n'
+    error = TaskError.stored("DOWN", f"no {place}", None, "OSError", trace, ())
+    hands.end(hands.take(step), Failed(error), Policy())
+    for path in (f"/tasks/{step.id}", f"/workflows/{workflow.id}"):
+        text = admin.get(path).text
+        assert "postgresql://u:***@host/x" in text
+        assert "hunter2" not in text
+    assert "open(postgresql://u:***@host/x)" in admin.get(f"/tasks/{step.id}").text
 
 
 def test_workers(app: Holdfast, zoo: Zoo, admin: WebClient) -> None:

@@ -147,6 +147,7 @@ async def show_workflow(context: Context) -> Response:
         if context.visitor.payloads and info.arguments is not None
         else None,
         unreadable=report.unreadable,
+        without_passwords=context.payloads.said,
         said=context.request.query_params.get("done", ""),
     )
 
