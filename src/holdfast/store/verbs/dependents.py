@@ -273,11 +273,8 @@ def count(
     if not deltas:
         return {}
     # In the order of their ids: two parents ending at once must not deadlock.
-    ours: Rows = (
-        (yield Statement("lock_tasks", {"ids": Uuids(sorted(deltas))}))
-        if locked is None
-        else locked
-    )
+    ids = Uuids(sorted(deltas))
+    ours: Rows = (yield Statement("lock_tasks", {"ids": ids})) if locked is None else locked
     grouped: dict[tuple[int, int], list[bytes]] = defaultdict(list)
     for child, delta in deltas.items():
         grouped[delta].append(child)
