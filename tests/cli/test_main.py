@@ -109,6 +109,9 @@ def test_a_name_that_the_app_does_not_have_is_remarked(tmp_path: Path) -> None:
         assert said.returncode == 0
         assert f"the app has no task '{name}' (from --app shop:app)" in said.stderr
         assert "did you mean shop.pay?" in said.stderr
+    said = holdfast("schedules", "add", "x", "@daily", "pay", "--app", "shop:app", cwd=tmp_path)
+    assert "the app has no task 'pay' (from --app shop:app): what is sent waits" in said.stderr
+    assert "did you mean shop.pay?" in said.stderr
     said = holdfast("tasks", "send", "elsewhere", "--url", "sqlite:///tasks.db", cwd=tmp_path)
     assert said.stderr == ""
 

@@ -257,6 +257,15 @@ def near_names(name: str, known: Collection[str]) -> list[str]:
     return same or get_close_matches(name, known)
 
 
+def unknown_task(session: CommandSession, name: str, version: int | None, so: str) -> str:
+    """What is remarked of a task that the app does not have: `so` says what follows from it."""
+    known = {task.name for task in session.place.tasks}
+    near = [] if name in known else near_names(name, known)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    which = f"{name!r}" if version is None else f"{name!r} version {version}"
+    return f"the app has no task {which} ({session.place.origin}): {so}{hint}"
+
+
 def _search(session: CommandSession, where: TaskFilters) -> tuple[list[UUID], Counter[TaskStatus]]:
     found: list[UUID] = []
     counts: Counter[TaskStatus] = Counter()

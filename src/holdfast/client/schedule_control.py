@@ -345,7 +345,9 @@ class _Backfill:
         self._end = instant_us(end, option="end")
         if self._end <= self._start:
             raise ConfigError(
-                f"end={end!r} is not after start={start!r}: there is nothing between", option="end"
+                f"the end, {end.isoformat()}, is not after the start, {start.isoformat()}: "
+                "there is nothing between",
+                option="end",
             )
         self._begin: int | None = self._start
         self.runs: list[TickRun] = []

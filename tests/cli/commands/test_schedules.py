@@ -106,6 +106,7 @@ def test_what_is_wrong(operator: Operator) -> None:
         (["add", "x", "@daily", "t", "--overlap", "maybe"], "is unknown"),
         (["add", "x", "@daily", "t", "--args", "{}"], "is not a JSON list"),
         (["backfill", "report", "1d", "2d"], "nothing between"),
+        (["backfill", "report", "2026-11-02", "2026-11-01"], "the end, 2026-11-01T00:00:00+00:00,"),
     ):
         assert words in operator("schedules", *arguments, code=2).err, arguments
 

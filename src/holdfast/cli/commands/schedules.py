@@ -15,7 +15,7 @@ import click
 from holdfast.cli.render import json_document, times
 from holdfast.cli.render.table import Cell, TextColumn
 from holdfast.cli.render.task_list import id_cell, moment_cell, show_rows, unreadable_document
-from holdfast.cli.selection import near_names
+from holdfast.cli.selection import near_names, unknown_task
 from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.named_task import NamedTask
 from holdfast.client.schedule_control import ScheduleInfo, ScheduleRun, TickInfo
@@ -201,6 +201,10 @@ def add(
     )
     options = cast("ScheduleOptions", {k: v for k, v in given.items() if v is not None})
     call = sends.call(*args, **kwargs)
+    if session.place.tasks and session.place.tasks.find(task, version) is None:
+        session.screen.remark(
+            unknown_task(session, task, version, "what is sent waits for a worker that knows it")
+        )
     added = session.control.schedules.add(name, _when(when, now), call, **options)
     if session.screen.as_json:
         session.screen.document(_document(added))

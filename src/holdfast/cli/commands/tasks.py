@@ -20,7 +20,7 @@ from holdfast.cli.render import json_document, times
 from holdfast.cli.render.ending_list import follow_endings
 from holdfast.cli.render.task_detail import TaskReport, show_task
 from holdfast.cli.render.task_log import show_log
-from holdfast.cli.selection import Selection, TaskFilters, filters, near_names, selects, show_page
+from holdfast.cli.selection import Selection, TaskFilters, filters, selects, show_page, unknown_task
 from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.acting import actor_here
 from holdfast.client.ending_tail import EndingFilter
@@ -156,18 +156,14 @@ def send(
     if not handle.created:
         session.screen.remark("nothing was sent: this task exists and has that id or unique key")
     elif session.place.tasks and session.place.tasks.find(name, version) is None:
-        session.screen.remark(_unknown(session, name, version))
-
-
-def _unknown(session: CommandSession, name: str, version: int | None) -> str:
-    known = {task.name for task in session.place.tasks}
-    near = [] if name in known else near_names(name, known)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    which = f"{name!r}" if version is None else f"{name!r} version {version}"
-    return (
-        f"the app has no task {which} ({session.place.origin}): it was sent with the defaults, and "
-        f"waits for a worker that knows it{hint}"
-    )
+        session.screen.remark(
+            unknown_task(
+                session,
+                name,
+                version,
+                "it was sent with the defaults, and waits for a worker that knows it",
+            )
+        )
 
 
 def _call_options(

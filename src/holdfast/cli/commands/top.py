@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--once", is_flag=True, help="Print one picture, also into a pipe.")
 @operates()
 def top(session: CommandSession, every: float, once: bool) -> None:
-    """Watch queues, workers, running tasks and failures; pause, cancel, resubmit.
+    """Watch queues, workers, running tasks and failures; steer them.
 
     Press ? for its keys. It reads counters and short lists, so it does not hurt the queue. With
     --json it answers once.

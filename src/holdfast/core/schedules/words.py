@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from typing import Final
 
 from cronsim import CronSim
 
@@ -10,6 +12,9 @@ from holdfast.core.moment import from_us, length
 from holdfast.core.schedules.timing import Cron, Interval, Timing
 
 __all__ = ["in_words"]
+
+_EVERY_SECOND: Final = re.compile(r"\bevery second (?=(second|minute|hour|day|month)\b)")
+"""Of two: it reads like the unit of time."""
 
 
 def in_words(timing: Timing) -> str:
@@ -35,7 +40,7 @@ def _cron(cron: Cron) -> str:
         text = CronSim(pattern, datetime(2024, 1, 1)).explain()  # noqa: DTZ001 - wall time
     except Exception:  # noqa: BLE001 - a pattern without words is shown as it is
         return cron.pattern
-    return text[:1].lower() + text[1:]
+    return _EVERY_SECOND.sub("every other ", text[:1].lower() + text[1:])
 
 
 def _moment(us: int) -> str:
