@@ -101,12 +101,7 @@ def connect(submissions: Sequence[Submission]) -> Steps[None]:
             [(parent, child, on) for child, edges in graph.items() for parent, on in edges.items()],
         ),
     )
-    ended = [
-        EndedStep(rows.uuid(row.id), TaskStatus(row.status))
-        for row in locked
-        if rows.is_status(row.status)
-    ]
-    yield from resolve([parent for parent in ended if parent.status.is_terminal])
+    yield from resolve(ended_steps(locked))
 
 
 def _edges(s: Submission) -> dict[bytes, On]:
