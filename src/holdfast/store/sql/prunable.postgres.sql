@@ -11,12 +11,15 @@ SELECT
             WHEN task.scope_id IS NOT NULL THEN false
             ELSE task.finished_at < :before::timestamptz
         END
-        -- Not EXISTS: that may become a read of all workflows for every page.
+        -- Not EXISTS: that may become a read of all workflows for every page. Nor an equality, for which
+        -- an index that only ends with the id could be read while there are no workflows.
         AND NOT coalesce(
             (
                 SELECT workflow.finished_at IS NULL
                 FROM holdfast_workflows AS workflow
-                WHERE workflow.workflow_id = task.workflow_id
+                WHERE workflow.workflow_id BETWEEN task.workflow_id AND task.workflow_id
+                ORDER BY workflow.workflow_id
+                LIMIT 1
             ),
             false
         ),
