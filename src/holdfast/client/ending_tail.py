@@ -4,8 +4,9 @@ Owns what has been seen. Each look asks how the tasks stand that the last one fo
 those that have ended since, and finds those that may end next. So nothing is lost when the database
 is away for a while: whatever was alive before is asked about afterwards.
 
-Bounded: of each queue the next 1,000 are watched, and the 1,000 newest of all. Where more end
-between two looks than that, some are not told.
+Bounded: of each queue the next 1,000 are watched (fewer where more than ten have tasks: 10,000 in
+all, ten of each at the least), and the 1,000 newest of all. Where more end between two looks than
+that, some are not told.
 """
 
 from __future__ import annotations

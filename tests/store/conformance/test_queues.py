@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from holdfast.core.records import QueueRecord
 from holdfast.core.status import TaskStatus
-from holdfast.store.verbs import queues
+from holdfast.store.verbs import live_tasks, queues
+from tests.store.plans.asked import record
 from tests.support.stores import MORNING, SECOND, Lab
 
 
@@ -37,6 +40,64 @@ def test_the_oldest_is_the_oldest_whatever_its_priority(lab: Lab) -> None:
     lab.send(priority=10)
     (queue,) = lab.run(queues.list_queues())
     assert queue.oldest_enqueued_at == MORNING
+
+
+@pytest.mark.parametrize("oldest", [(50, None), (90, None), (10, "a"), (90, "b"), (50, "c")])
+def test_the_oldest_is_found_among_keys_and_priorities(
+    lab: Lab, oldest: tuple[int, str | None]
+) -> None:
+    every = [(50, None), (90, None), (10, "a"), (90, "b"), (50, "c")]
+    for priority, key in [oldest, *(each for each in every if each != oldest)]:
+        lab.send(priority=priority, concurrency_key=key)
+        lab.clock.advance(1)
+    lab.send(queue_name="other")
+    for few in (1, 5, 6, 100):
+        assert lab.run(queues.list_queues(few=few)) == [
+            QueueRecord("other", None, None, 1, MORNING + 5 * SECOND),
+            QueueRecord("q", None, None, 5, MORNING),
+        ]
+
+
+def test_no_more_heads_are_visited_than_ten_of_each_queue_and_so_many(lab: Lab) -> None:
+    for number in reversed(range(20)):
+        lab.send(priority=number + 1)
+        lab.clock.advance(1)
+    (queue,) = lab.run(queues.list_queues(few=20, heads=1))
+    assert queue.oldest_enqueued_at == MORNING + 10 * SECOND
+    (queue,) = lab.run(queues.list_queues(few=20, heads=19))
+    assert queue.oldest_enqueued_at == MORNING + SECOND
+    (queue,) = lab.run(queues.list_queues(few=20, heads=20))
+    assert queue.oldest_enqueued_at == MORNING
+
+
+def test_heads_are_shared_by_the_queues_that_have_many_tasks(lab: Lab) -> None:
+    for number in reversed(range(20)):
+        lab.send_many(1, queue_name="a", priority=number + 1)
+        lab.send_many(1, queue_name="b", priority=number + 1)
+        lab.clock.advance(1)
+    lab.send(queue_name="c")
+    found = lab.run(queues.list_queues(few=20, heads=30))
+    assert [queue.oldest_enqueued_at for queue in found] == [
+        MORNING + 5 * SECOND,
+        MORNING + 5 * SECOND,
+        MORNING + 20 * SECOND,
+    ]
+
+
+def test_of_many_queues_fewer_tasks_each_are_followed() -> None:
+    def each(number: int) -> object:
+        asked = live_tasks.live_tasks(most=1000, queues=[str(n) for n in range(number)])
+        (_, statement) = record(asked, {"next_due": [(None, 0)]})
+        return statement.params["each"]
+
+    assert [each(number) for number in (0, 1, 10, 20, 1000, 5000)] == [
+        1000,
+        1000,
+        1000,
+        500,
+        10,
+        10,
+    ]
 
 
 def test_counting_stops_at_the_cap(lab: Lab) -> None:

@@ -24,7 +24,7 @@ from holdfast.store.postgres.binding import PostgresBinder
 from holdfast.store.postgres.connection import Opener, OwnConnection
 from holdfast.store.settings import parse_url
 from holdfast.store.statement import text
-from holdfast.store.verbs import inspect
+from holdfast.store.verbs import inspect, queues
 from tests.store.plans import filled
 from tests.store.plans.asked import record, statements
 from tests.support.postgres import PostgresServer
@@ -226,6 +226,24 @@ def test_counting_examines_no_more_than_its_cap(session: OwnConnection, queue: s
     for scan in scans:
         assert scan["Node Type"] in ("Index Scan", "Index Only Scan")
         assert scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0) <= 100, scan
+
+
+@pytest.mark.usefixtures("on_analyzed")
+def test_listing_queues_examines_no_more_than_is_counted(session: OwnConnection) -> None:
+    """Of 7 queues with 50,000 waiting tasks: 100 of each that wait, 100 that are scheduled."""
+    (asked,) = record(queues.list_queues(100, few=100, heads=700), {})
+    assert examined(session, asked) < 7 * (100 + 100 + 10)
+    scans = [scan for scan in explain(session, asked) if scan.of_tasks]
+    assert {scan.index for scan in scans} == {"holdfast_tasks_claim", "holdfast_tasks_due_of"}
+    assert any("ROW(COALESCE(concurrency_key" in scan.condition for scan in scans)
+
+
+@pytest.mark.usefixtures("on_analyzed")
+def test_counting_dead_letters_examines_no_more_than_is_counted(session: OwnConnection) -> None:
+    asked = Statement("dead_counts", {"cap": 100})
+    assert examined(session, asked) < 7 * (100 + 10)
+    scans = [scan for scan in explain(session, asked) if scan.of_tasks]
+    assert {scan.index for scan in scans} == {"holdfast_tasks_dead"}
 
 
 RARE = "rare"

@@ -22,7 +22,7 @@ from holdfast.store.open import open_store
 from holdfast.store.settings import parse_url
 from holdfast.store.sqlite.binding import prepare
 from holdfast.store.sqlite.drivers.sqlite3_driver import known_here
-from holdfast.store.verbs import inspect
+from holdfast.store.verbs import inspect, queues
 from tests.store.plans import filled
 from tests.store.plans.asked import record, statements
 
@@ -168,6 +168,31 @@ def test_counting_examines_no_more_than_its_cap(analyzed: Path, queue: str | Non
     assert found["newest"] == found["failed"] == 100
     assert found["due"] == (0 if queue == "no such queue" else 100)
     assert next(steps) < 500 * 50
+
+
+@pytest.mark.parametrize("which", ["full", "analyzed"])
+@pytest.mark.parametrize("library", ["apsw", "sqlite3"])
+def test_listing_queues_examines_no_more_than_is_counted(
+    which: str, library: str, request: pytest.FixtureRequest
+) -> None:
+    """Some ten instructions for each of 200 entries of 7 queues; 50,000 tasks are waiting."""
+    path = request.getfixturevalue(which)
+    (asked,) = record(queues.list_queues(100, few=100, heads=700), {})
+    prepared = prepare(*statement.texts("list_queues"))
+    steps = count()
+    raw: apsw.Connection | sqlite3.Connection
+    if library == "apsw":
+        raw = apsw.Connection(str(path))
+        raw.set_progress_handler(lambda: next(steps) < 0, 1)
+        sql = prepared.sql
+    else:
+        raw = sqlite3.connect(path)
+        raw.set_progress_handler(lambda: next(steps) < 0, 1)
+        sql = known_here(prepared.sql)
+    found = list(raw.execute(sql, [asked.params[name] for name in prepared.names]))
+    raw.close()
+    assert [(row[0], row[3], row[5]) for row in found] == [(f"q{n}", 100, 100) for n in range(7)]
+    assert next(steps) < 7 * 3 * 100 * 15
 
 
 RARE = "rare"

@@ -11,7 +11,7 @@ CROSS JOIN LATERAL (
     WHERE task.queue_name = wanted.queue_name
         AND task.ready
     ORDER BY coalesce(task.concurrency_key, ''), task.priority, task.enqueued_at, task.id
-    LIMIT :most::int
+    LIMIT :each::int
 ) AS first
 UNION
 SELECT newest.id

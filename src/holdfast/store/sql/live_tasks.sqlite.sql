@@ -20,7 +20,7 @@ WHERE seq IN (
             SELECT seq FROM holdfast_tasks
             WHERE queue_name = wanted.value AND ready
             ORDER BY coalesce(concurrency_key, ''), priority, enqueued_at, id
-            LIMIT :most
+            LIMIT :each
         ) AS entry
     )) AS first
 )

@@ -9,15 +9,16 @@ from __future__ import annotations
 from holdfast.core.metrics import DepthNow, FleetReading
 from holdfast.store.op import Statement, Steps, reads
 from holdfast.store.verbs.queues import list_queues
-from holdfast.store.verbs.statistics import depths, totals
+from holdfast.store.verbs.statistics import DEPTH_CAP, depths, totals
 
 
 @reads
 def reading() -> Steps[FleetReading]:
     """Counters, depths, workers, leases and schedules, as they are now."""
     counted = yield from totals()
-    deep = yield from depths()
-    paused = {each.queue_name for each in (yield from list_queues(1)) if each.paused_at is not None}
+    listed = yield from list_queues(DEPTH_CAP)
+    deep = yield from depths(listed=listed)
+    paused = {each.queue_name for each in listed if each.paused_at is not None}
     ((now, leases, first_end, alive, silent, schedules, first_due),) = yield Statement(
         "fleet_signs"
     )

@@ -8,6 +8,10 @@ from holdfast.store import rows
 from holdfast.store.op import Channel, Hint, Statement, Steps, alone, paused, reads
 
 COUNT_CAP = 10_000
+HEADS = 2_000
+"""Among how many keys and priorities the oldest task is looked for, where many wait."""
+FEW = 1_000
+"""Of fewer tasks in a queue, the oldest is looked for among all."""
 
 
 @alone
@@ -32,11 +36,16 @@ def resume(queue: str) -> Steps[bool]:
 
 @reads
 def list_queues(
-    cap: int = COUNT_CAP, set_aside: list[UnreadableRow] | None = None
+    cap: int = COUNT_CAP,
+    set_aside: list[UnreadableRow] | None = None,
+    *,
+    few: int = FEW,
+    heads: int = HEADS,
 ) -> Steps[list[QueueRecord]]:
     """The queues that have waiting or scheduled tasks or were ever paused; counts stop at `cap`.
 
-    Those that cannot be read are added to `set_aside`.
+    Those that cannot be read are added to `set_aside`. The oldest task of a queue with `few` or
+    more is that of its first keys and priorities, of `heads` in all queues together.
     """
-    found = yield Statement("list_queues", {"cap": cap})
+    found = yield Statement("list_queues", {"cap": cap, "few": few, "heads": heads})
     return list(rows.readable(rows.queue, found, set_aside))

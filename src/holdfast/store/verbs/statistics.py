@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from holdfast.core.metrics import MOST_NAMES
+from holdfast.core.records import QueueRecord
 from holdfast.core.statistics import COUNTERS, Counts, Level
 from holdfast.store import rows
 from holdfast.store.op import At, Column, Rows, Statement, Steps, Table, alone, reads, writes
@@ -169,11 +170,11 @@ _DEPTH_COLUMNS: Final = {
 
 
 @reads
-def depths(cap: int = DEPTH_CAP) -> Steps[list[Depth]]:
-    """How deep each queue is now; counting stops at `cap`."""
+def depths(cap: int = DEPTH_CAP, listed: Sequence[QueueRecord] | None = None) -> Steps[list[Depth]]:
+    """How deep each queue is now; counting stops at `cap`. `listed`: the queues, if known."""
     now = (yield from next_due()).now
     found: dict[str, dict[str, int]] = {}
-    for queue in (yield from list_queues(cap)):
+    for queue in (yield from list_queues(cap)) if listed is None else listed:
         oldest = queue.oldest_enqueued_at
         found[queue.queue_name] = {
             "pending": queue.pending,

@@ -30,6 +30,8 @@ log = logging.getLogger("holdfast.worker")
 
 _BETWEEN_WALKS = 60.0
 _BETWEEN_PAGES = 0.05
+_HEADS = 1_000_000
+"""Among how many keys and priorities the oldest task is looked for: it must be known."""
 _LOOK_OUT = 1.0
 """Seconds between two looks at whether the store is away; they do not ask the store."""
 _WATCH_AT_MOST = 300.0
@@ -103,7 +105,7 @@ class Dropper:
     def _pages(self) -> Iterator[None]:
         """Walk through all queues; a step is a page."""
         before = self._store.run(timing.next_due()).now - self._after_us
-        for queue in self._store.run(queues.list_queues(1)):
+        for queue in self._store.run(queues.list_queues(1, heads=_HEADS)):
             oldest = queue.oldest_enqueued_at
             if oldest is None or oldest >= before:
                 continue
