@@ -32,6 +32,7 @@ from holdfast.web.pages import routes as page_routes
 from holdfast.web.pages.refusal_page import refusal_page
 from holdfast.web.problem import Problem, Refusal, problem_of
 from holdfast.web.route import WebRoute
+from holdfast.web.token_gate import TokenGate
 from holdfast.web.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -59,12 +60,12 @@ class Dashboard:
     ) -> None:
         self.app = app
         self._access = access
-        self._tokens = tokens
+        self._gate = None if tokens is None else TokenGate(tokens)
         self._hidden = frozenset((*hide, *app.config.redact_keys))
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
         self.routes = (*api_routes.ROUTES, *page_routes.ROUTES)
-        if tokens is not None:
-            self.routes += Login(tokens).routes
+        if self._gate is not None:
+            self.routes += Login(self._gate).routes
         self._names = {route.name: route.path for route in self.routes}
         if len(self._names) != len(self.routes):
             raise ConfigError("two routes of the dashboard have one name")
@@ -128,12 +129,12 @@ class Dashboard:
         return visitor
 
     async def _who(self, request: Request) -> Visitor | None:
-        if self._tokens is not None:
-            return self._tokens.visitor(request)
+        if self._gate is not None:
+            return self._gate.visitor(request)
         return None if self._access is None else await ask(self._access, request)
 
     def _closed(self, request: Request) -> Refusal:
-        if self._tokens is not None:
+        if self._gate is not None:
             return Refusal(
                 401,
                 "unauthorized",
@@ -152,7 +153,7 @@ class Dashboard:
     def _refusal(self, request: Request, api: bool, problem: Problem) -> Response:
         if api:
             return problem_answer(problem)
-        if problem.kind == "unauthorized" and self._tokens is not None and request.method == "GET":
+        if problem.kind == "unauthorized" and self._gate is not None and request.method == "GET":
             path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
             query = request.url.query
             wanted = quote(path + (f"?{query}" if query else ""), safe="/")

@@ -13,7 +13,8 @@ from starlette.responses import RedirectResponse, Response
 from holdfast.web.context import Context
 from holdfast.web.pages.login_page import login_page
 from holdfast.web.route import WebRoute
-from holdfast.web.tokens import COOKIE, Tokens
+from holdfast.web.token_gate import TokenGate
+from holdfast.web.tokens import COOKIE
 
 __all__ = ["Login"]
 
@@ -24,8 +25,8 @@ _LONGEST_FORM: Final = 10_000
 class Login:
     """The pages that know the tokens."""
 
-    def __init__(self, tokens: Tokens) -> None:
-        self._tokens = tokens
+    def __init__(self, gate: TokenGate) -> None:
+        self._gate = gate
         self.routes = (
             WebRoute("/login", ("GET",), self.show, needs=None, name="login", kind="page"),
             WebRoute("/login", ("POST",), self.enter, needs=None, name="login-enter", kind="page"),
@@ -41,7 +42,7 @@ class Login:
         fields = await context.form(limit=_LONGEST_FORM)
         token = fields.get("token", [""])[0].strip()
         next_path = fields.get("next", [""])[0]
-        if self._tokens.holder(token) is None:
+        if self._gate.holder(context.request, token) is None:
             answer = login_page(context, next_path=next_path, problem="This token is not known.")
             answer.status_code = 401
             return answer

@@ -37,6 +37,7 @@ TEXTS: Final = {
     415: "The body is not application/json.",
     421: "The server does not answer to this name.",
     422: "A value does not fit; `path` says which.",
+    429: "Too many wrong tokens came from this address.",
     500: "A defect; the log of the server has it under the number in `log`.",
     503: "The database does not answer.",
     504: "A worker did not answer in time.",
@@ -173,7 +174,7 @@ def _responses(route: WebRoute, about: Operation, by_type: Mapping[int, Any]) ->
         found = {"201": {**done, "description": "Created"}, "200": {**done, "description": "There"}}
     statuses = {503, 421, 422, 500, *about.refusals}
     if route.needs is not None:
-        statuses |= {401, 403}
+        statuses |= {401, 403, 429}
     if route.methods[0] != "GET":
         statuses |= {403}
     if about.path:
