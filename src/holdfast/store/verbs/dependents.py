@@ -168,7 +168,8 @@ def resolve(
     """Resolve the edges of ended tasks, and of those that are skipped because of it.
 
     With `counted`, the counts of their scopes know of them already. If their failure is not
-    `accepted`, a step whose workflow pauses at that is set aside until it is resumed or resubmitted.
+    `accepted`, a step whose workflow pauses at that is set aside until it is resumed or
+    resubmitted.
     """
     queues: set[str] = set()
     paused = Uuids()
@@ -221,7 +222,7 @@ def _resolve_once(ended: Sequence[EndedStep], queues: set[str]) -> Steps[list[En
         resolved[child] += 1
         satisfied[child] += bool(met)
     locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(resolved))})
-    begun = (row for row in map(LockedTask._make, locked) if row.status != TaskStatus.WAITING)
+    begun = [row for row in map(LockedTask._make, locked) if row.status != TaskStatus.WAITING]
     late = Uuids(child for child in rows.uuids(begun) if satisfied[child])
     if late:
         # It runs, or has run, with what it had then: a retry of it must see the same.
