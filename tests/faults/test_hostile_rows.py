@@ -54,6 +54,8 @@ LOOKS = (
     ("workers", "list", "--all", "--json"),
     ("schedules", "list"),
     ("schedules", "list", "--json"),
+    ("workflows", "list"),
+    ("workflows", "list", "--json"),
     ("db", "status"),
 )
 

@@ -29,6 +29,9 @@ TABLES: Final = (
     "checkpoints",
     "task_notes",
     "task_dependencies",
+    "workflows",
+    "scopes",
+    "step_counts",
     "workers",
     "worker_states",
     "queues",
@@ -118,6 +121,17 @@ def always() -> Iterator[Hostile]:
     for ids in ("nope", "{NULL}", f"{{{{{uuid4()}}},{{{uuid4()}}}}}"):
         yield Hostile("leases", "task_ids", ids)
     yield Hostile("task_dependencies", "child_id", "zz")
+    for column in ("parent_id", "root_id", "step_id", "tags", "arguments", "on_failure"):
+        yield Hostile("workflows", column, "zz")
+    for column in ("deadline_at", "created_at"):
+        yield Hostile("workflows", column, "-infinity")
+        yield Hostile("workflows", column, -(2**63))
+    for column in ("workflow_id", "error_id", "error_gate", "ended_gate"):
+        yield Hostile("scopes", column, "zz")
+    for most in (2**31 - 1, -(2**31), 2**63 - 1, -(2**63)):
+        yield Hostile("scopes", "body_open", most)
+        yield Hostile("step_counts", "open", most)
+        yield Hostile("step_counts", "bad", most)
     yield Hostile("workers", "known", "nope")
     yield Hostile("limits", "chosen", "nope")
     yield Hostile("limits", "scope", "nope")
@@ -197,6 +211,23 @@ class _Templates:
                 return id, {"stage": "x", "updated_at": NOW}
             case "task_dependencies":
                 return id, {"parent_id": id, "child_id": str(uuid4()), "on_status": "always"}
+            case "workflows":
+                return id, {
+                    "workflow_id": id,
+                    "workflow_name": "w",
+                    "version": 1,
+                    "status": "RUNNING",
+                    "on_failure": "fail_fast",
+                    "digest": "x",
+                    "sent_at": NOW,
+                    "created_at": NOW,
+                    "updated_at": NOW,
+                    "steps": 1,
+                }
+            case "scopes":
+                return id, {"scope_id": id, "workflow_id": id, "body_open": 1, "tail_open": 0}
+            case "step_counts":
+                return id, {"scope_id": id, "part": 0, "is_tail": False, "open": 1}
             case "workers":
                 return id, {
                     "worker_id": id,
