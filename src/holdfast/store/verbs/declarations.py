@@ -120,8 +120,12 @@ def declare(definition: ScheduleDefinition) -> Steps[Declared]:
 
 @writes
 def stop(name: str) -> Steps[bool]:
-    """Stop a schedule that no live worker declares; False if it is not one."""
-    record = yield from schedules.lock(name)
+    """Stop a schedule that no live worker declares; False if it is not one, or cannot be read."""
+    try:
+        record = yield from schedules.lock(name)
+    except UnreadableRow:
+        # Others are stopped behind it; who would fire it says what is wrong with it.
+        return False
     if not record.declared or record.stopped_at is not None:
         return False
     if name in (yield from live_declarations()):

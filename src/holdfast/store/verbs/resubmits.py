@@ -16,7 +16,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from holdfast.core.errors import UniqueConflict
+from holdfast.core.errors import UniqueConflict, UnreadableRow
+from holdfast.core.identity import as_text
 from holdfast.core.options.unique import key_of
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
@@ -108,6 +109,9 @@ def go_on(workflow_id: bytes, *, page: int = PAGE) -> Steps[int]:
     if not found:
         return 0
     mode, fresh, scope_id, number, since, stopping = found[0]
+    if type(since) is not int:
+        key, column = as_text(workflow_id), "resubmitted_at"
+        raise UnreadableRow("holdfast_workflows", key, column, "is missing: resubmit it again")
     here = _Place(rows.optional_uuid(scope_id), number)
     at = {
         "id": workflow_id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -14,10 +15,12 @@ from holdfast.runtime.supervisor.duties.maintenance import Maintenance
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import opener
-from holdfast.store.verbs import timing
+from holdfast.store.verbs import resubmits, steering, timing
 from tests.support.locks import impatient, locked_rows
 from tests.support.stores import SECOND, Kind, Lab, Labs
 from tests.support.verbs import LEASE_US, WORKER, step
+from tests.support.workflows import begin, plan_of, status
+from tests.support.workflows import step as step_of
 
 PENDING, RUNNING = TaskStatus.PENDING, TaskStatus.RUNNING
 
@@ -155,6 +158,24 @@ def test_a_part_that_fails_costs_the_others_nothing(
     assert 1 < caplog.text.count("promote failed; it is tried again in") < LEASE
     reaper.work(60)
     assert lab.status(later) is PENDING
+
+
+def test_a_workflow_that_cannot_go_on_keeps_no_other_waiting(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd, late = plan_of(step_of()), plan_of(step_of(), deadline_us=1)
+    for plan in (odd, late):
+        begin(lab, plan)
+    lab.run(resubmits.begin(odd.id))
+    lab.sql(
+        "UPDATE holdfast_workflows SET resubmitted_at = NULL WHERE workflow_id = :id", id=odd.id
+    )
+    lab.run(steering.pause(late.id))
+    Reaper(lab).work(3)
+    assert status(lab, late).is_terminal
+    (said,) = (r.getMessage() for r in caplog.records if "cannot go on" in r.getMessage())
+    assert str(UUID(bytes=odd.id)) in said
+    assert "resubmitted_at is missing: resubmit it again" in said
 
 
 def test_the_wal_of_a_file_is_kept_short(labs: Labs, monkeypatch: pytest.MonkeyPatch) -> None:

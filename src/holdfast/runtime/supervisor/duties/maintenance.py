@@ -84,6 +84,8 @@ class Maintenance:
         """How often each part has failed in a row, and when it is tried again."""
         self._careful: set[str] = set()
         """What was refused for more rows than can be found one by one."""
+        self._unsteered: set[bytes] = set()
+        """Workflows that could not be steered, and that was said."""
         self._put_off: dict[bytes, float] = {}
         """Leases that could not be recovered as a whole, and until when others come first."""
 
@@ -139,18 +141,34 @@ class Maintenance:
         """Go on with what was begun with whole workflows, a part at a time."""
         needs = self._store.run(steering.tended())
         for whole in needs.late:
-            if self._store.run(steering.end_late(whole)):
-                log.warning("the deadline of workflow %s has passed", as_text(whole))
+            self._steer(whole, partial(self._end_late, whole))
         for whole in (*needs.late, *needs.stopping):
-            self._to_the_end(partial(steering.stop_some, whole))
+            self._steer(whole, partial(self._to_the_end, partial(steering.stop_some, whole)))
         for whole in needs.resubmitting:
-            self._to_the_end(partial(resubmits.go_on, whole))
+            self._steer(whole, partial(self._to_the_end, partial(resubmits.go_on, whole)))
         for whole in needs.resumed:
-            self._to_the_end(partial(steering.release_some, whole))
+            self._steer(whole, partial(self._to_the_end, partial(steering.release_some, whole)))
         self._to_the_end(steering.resolve_later)
         for whole in self._store.run(steering.unheld()):
-            self._to_the_end(partial(dependents.hold, whole))
+            self._steer(whole, partial(self._to_the_end, partial(dependents.hold, whole)))
         return inf
+
+    def _steer(self, whole: bytes, act: Callable[[], None]) -> None:
+        """One that cannot be steered must not keep the others waiting."""
+        try:
+            act()
+        except StoreUnavailable as error:
+            if not error.locked:
+                raise
+        except Exception as error:  # noqa: BLE001 - somebody may have written its rows by hand
+            if len(self._unsteered) < _MOST_REFUSED and whole not in self._unsteered:
+                self._unsteered.add(whole)
+                shown = one_line(str(error), 500)
+                log.error("workflow %s cannot go on: %s", as_text(whole), shown)
+
+    def _end_late(self, whole: bytes) -> None:
+        if self._store.run(steering.end_late(whole)):
+            log.warning("the deadline of workflow %s has passed", as_text(whole))
 
     def _to_the_end(self, some: Callable[[], Op[int]]) -> None:
         while self._store.run(at_once(some())):
