@@ -19,7 +19,7 @@ from holdfast.client.config import Config, Settings
 from holdfast.client.decorator import TaskDecorator
 from holdfast.client.handle import TaskHandle
 from holdfast.client.named_task import NamedTask
-from holdfast.client.registry import Registry
+from holdfast.client.registry import Registry, is_builder
 from holdfast.client.schedule_decorator import ScheduleDecorator
 from holdfast.client.sending.call import Form, PreparedCall
 from holdfast.client.sending.dispatch import Dispatch
@@ -27,7 +27,7 @@ from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions
 from holdfast.client.task import Task
 from holdfast.client.wait import aended, ended
 from holdfast.client.workflow import workflow_handle
-from holdfast.client.workflow_decorator import WorkflowDecorator, is_builder
+from holdfast.client.workflow_decorator import WorkflowDecorator
 from holdfast.client.workflow_handle import WorkflowHandle
 from holdfast.client.workflow_verbs import one as one_workflow
 from holdfast.core.errors import ConfigError, HoldfastError

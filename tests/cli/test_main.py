@@ -112,6 +112,10 @@ def test_a_name_that_the_app_does_not_have_is_remarked(tmp_path: Path) -> None:
     said = holdfast("schedules", "add", "x", "@daily", "pay", "--app", "shop:app", cwd=tmp_path)
     assert "the app has no task 'pay' (from --app shop:app): what is sent waits" in said.stderr
     assert "did you mean shop.pay?" in said.stderr
+    limit = ("tasks", "limit", "pay", "--concurrency", "2")
+    said = holdfast(*limit, "--app", "shop:app", cwd=tmp_path)
+    assert (said.returncode, said.stdout) == (0, "pay  2 at a time\n")
+    assert "the limit is kept for a task of this very name; did you mean shop.pay?" in said.stderr
     said = holdfast("tasks", "send", "elsewhere", "--url", "sqlite:///tasks.db", cwd=tmp_path)
     assert said.stderr == ""
 

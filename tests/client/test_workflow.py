@@ -438,6 +438,21 @@ def test_nothing_else_can_be_done_with_a_value_that_is_not_there(use: Callable[[
         value.append(3)
 
 
+def test_a_send_by_name_is_refused_and_a_step_is_not() -> None:
+    named = app.named("nightly", version=nightly.version)
+    day = date(2027, 1, 1)
+    for attempt in (
+        lambda: app.send("nightly", day),
+        lambda: named.send(day),
+        lambda: named.schedule(60, day),
+        lambda: named.send_many([(day,)]),
+        lambda: app.control.schedules.add("x", "@daily", named.call(day)),
+    ):
+        with pytest.raises(ConfigError, match=r"'nightly' is a workflow, and a send by its name"):
+            attempt()
+    Workflow("whole").step(named, day)
+
+
 def test_definitions_that_make_no_sense_are_refused() -> None:
     def bare() -> int:
         return 1

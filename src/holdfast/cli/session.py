@@ -212,6 +212,6 @@ def _look_for(place: Place) -> None:
             "say which app it belongs to, as for the worker (--app MODULE:APP, or HOLDFAST_APP), "
             "or where it is (--url, or HOLDFAST_URL)"
             if place.is_default
-            else "has anything been sent yet?"
+            else "has anything been sent yet? `holdfast db migrate` creates it"
         )
         raise Unreachable(f"there is no database at {settings.address} ({place.origin}): {remedy}")

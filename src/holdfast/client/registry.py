@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from holdfast.core.errors import ConfigError, UnknownTask
 from holdfast.core.options.definition import TaskDefinition
 
-__all__ = ["Registry"]
+__all__ = ["Registry", "is_builder"]
 
 
 class Registry:
@@ -51,6 +51,11 @@ class Registry:
 
     def __len__(self) -> int:
         return sum(map(len, self._tasks.values()))
+
+
+def is_builder(task: TaskDefinition) -> bool:
+    """Whether a task is the builder of a workflow."""
+    return "build" in getattr(task.function, "__dict__", ())
 
 
 def _place(task: TaskDefinition) -> str:

@@ -16,12 +16,12 @@ from holdfast.client.workflow_function import WorkflowFunction
 from holdfast.core.errors import ConfigError
 from holdfast.core.moment import Span
 from holdfast.core.options import checks
-from holdfast.core.options.definition import TaskDefinition, define
+from holdfast.core.options.definition import define
 from holdfast.core.options.unique import Unique
 from holdfast.core.workflows.builder import MOST_STEPS
 from holdfast.core.workflows.plan import OnFailure
 
-__all__ = ["WorkflowDecorator", "is_builder"]
+__all__ = ["WorkflowDecorator"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -123,11 +123,6 @@ class WorkflowDecorator:
         )
         self._dispatch.registry.add(definition)
         return WorkflowFunction(definition, function, self._dispatch, choice)
-
-
-def is_builder(definition: TaskDefinition) -> bool:
-    """Whether a task is the builder of a workflow."""
-    return "build" in definition.function.__dict__
 
 
 def _as_task(function: Callable[..., Any]) -> Callable[..., Any]:

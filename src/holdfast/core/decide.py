@@ -173,7 +173,11 @@ def _hand_over(task: Counters, added: bytes) -> Change:
     # Only what a worker has claimed can return; who recovers a task knows of no workflow.
     if getattr(task, "workflow_id", None) is None:
         return _fail(
-            TaskError.ours(ErrorCode.RESULT_INVALID, "only a step of a workflow can add steps")
+            TaskError.ours(
+                ErrorCode.RESULT_INVALID,
+                "only a step of a workflow can add steps, and this was sent as a task by itself: a "
+                "workflow is started by the send of its function",
+            )
         )
     try:
         plan = AddedPlan.decode(added)

@@ -18,10 +18,10 @@ from holdfast.cli.render.task_list import id_cell, moment_cell, show_rows, unrea
 from holdfast.cli.selection import near_names, unknown_task
 from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.named_task import NamedTask
+from holdfast.client.registry import is_builder
 from holdfast.client.schedule_control import ScheduleInfo, ScheduleRun, TickInfo
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.task import Task
-from holdfast.client.workflow_decorator import is_builder
 from holdfast.core.errors import ConfigError, PayloadError, UnreadableRow
 from holdfast.core.options import checks
 from holdfast.core.payload.codec import decode

@@ -100,6 +100,9 @@ def limit(session: CommandSession, name: str, given: GivenLimit) -> None:
     control = session.control.tasks
     if given.is_given:
         control.limit(name, given.limit, by=actor_here())
+        if session.place.tasks and session.place.tasks.find(name) is None:
+            so = "the limit is kept for a task of this very name"
+            session.screen.remark(unknown_task(session, name, None, so))
     found = control.limits(name)
     if session.screen.as_json:
         document = {"task": name, "limits": [json_document.as_dict(each) for each in found]}

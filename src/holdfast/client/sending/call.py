@@ -20,6 +20,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from holdfast.client.registry import is_builder
 from holdfast.client.sending.send_options import SendOptions
 from holdfast.core.errors import ConfigError, PayloadError
 from holdfast.core.identity import Lineage, current, new_id, new_ids
@@ -143,6 +144,7 @@ class Form:
         self._signature = signature
         self.decode = None if signature is None else signature.decode_result
         """Reads the result of its calls; None where the task is not defined here."""
+        self._is_builder = False
         self._id = choice.id
         self.has_id = choice.id is not None
         """Whether it can be filled in only once, because the caller chose the id."""
@@ -164,7 +166,9 @@ class Form:
             tags=task.tags_json,
             good_for_us=task.good_for_us,
         )
-        return cls(blank, choice, task.unique, task.signature, task.key_template)
+        form = cls(blank, choice, task.unique, task.signature, task.key_template)
+        form._is_builder = is_builder(task)
+        return form
 
     @classmethod
     def named(cls, name: str, version: int | None, choice: SendOptions) -> Form:
@@ -252,6 +256,12 @@ class Form:
         id: bytes,
         lineage: Lineage | None,
     ) -> PreparedCall:
+        if self._is_builder:
+            raise ConfigError(
+                f"{self._name!r} is a workflow, and a send by its name would be a task: call the "
+                "send of its function, or app.control.schedules.add with a call of it",
+                option="name",
+            )
         args_json, kwargs_json, special = encode_arguments(args, kwargs, limit)
         self._check(args, kwargs, args_json, kwargs_json, special)
         now = time.time_ns() // 1_000
