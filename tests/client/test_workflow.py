@@ -370,6 +370,12 @@ def test_too_many_steps_are_refused() -> None:
         wf.step(clean)
 
 
+def test_a_workflow_of_a_script_is_named_as_the_worker_will_import_it() -> None:
+    spoken = {"app": app, "__name__": "__main__", "__file__": "/srv/jobs.py"}
+    exec("@app.workflow\ndef nightly(wf): pass", spoken)
+    assert spoken["nightly"].name == "jobs.nightly"  # type: ignore[attr-defined]
+
+
 def test_what_a_workflow_promises_to_return() -> None:
     @app.workflow
     def wrong(wf: Workflow) -> str:

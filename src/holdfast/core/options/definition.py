@@ -176,7 +176,8 @@ def _default_name(function: Callable[..., Any]) -> str:
 def _main_module(function: Callable[..., Any]) -> str:
     # A script that sends is `__main__`; the worker that runs its tasks imports it by its
     # name. Both must call the task the same.
-    names: dict[str, Any] = getattr(function, "__globals__", {})
+    # (What wraps it may be of another module.)
+    names: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
     spec, file = names.get("__spec__"), names.get("__file__")
     if spec is not None:
         return str(spec.name).removesuffix(".__main__")
