@@ -47,6 +47,7 @@ def test_everything_that_was_sent_is_stored(lab: Lab) -> None:
     lab.submit(sent)
     task = lab.task(sent.id)
     elsewhere = {"delay_us", "on_conflict", "depends_on", "deps_needed", "unique_period_us"}
+    elsewhere |= {"is_routable"}
     for column in set(Submission._fields) - elsewhere:
         assert getattr(task, column) == getattr(sent, column), column
     assert task.expire_at == sent.good_until

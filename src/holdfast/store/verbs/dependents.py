@@ -55,6 +55,7 @@ class LockedTask(NamedTuple):
     task_name: Any
     deps_needed: Any
     handed_over: Any = None
+    is_step: Any = False
 
 
 class _UnmetEdge(NamedTuple):
@@ -223,7 +224,8 @@ def _resolve_once(ended: Sequence[EndedStep], queues: set[str]) -> Steps[list[En
         satisfied[child] += bool(met)
     locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(resolved))})
     begun = [row for row in map(LockedTask._make, locked) if row.status != TaskStatus.WAITING]
-    late = Uuids(child for child in rows.uuids(begun) if satisfied[child])
+    steps = rows.uuids([row for row in begun if row.is_step])
+    late = Uuids(child for child in steps if satisfied[child])
     if late:
         # It runs, or has run, with what it had then: a retry of it must see the same.
         parents = Uuids(e.id for e in ended)
