@@ -180,12 +180,14 @@ class TurnChoice:
 
     def _is_for_reserve(self, source: QueueSource) -> bool:
         """Whether children are given more of it ahead than a window: not of short tasks, of which
-        a window lasts."""
+        a window lasts; and not by weight, which is drawn anew for each claim: reserves would make
+        the turns of the queues a hundred tasks long."""
         return (
             source.kind == "process"
             and not source.is_gated
             and source.only is None
             and source.choice.cap is None
+            and source.choice.weight is None
             and not self._placement.costs.are_short(source.tasks)
         )
 
