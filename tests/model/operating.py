@@ -221,4 +221,5 @@ class Operating(Machine):
     @rule(workflow=st.sampled_from(WORKFLOWS))
     def let_go(self, workflow: bytes) -> None:
         self.model.let_go(workflow)
-        self.both(None, lambda side: dependents.resume(workflow))
+        for side in self.sides:
+            side.run(dependents.resume(workflow))
