@@ -6,13 +6,16 @@ import asyncio
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
 
-from holdfast import ConfigError, Holdfast, PayloadMismatch, Unique, Workflow
+from holdfast import ConfigError, Holdfast, PayloadMismatch, TaskHandle, Unique, Workflow
 from holdfast.client import routing
 from holdfast.store.verbs import workers
 from tests.client.conftest import Hands
@@ -115,6 +118,35 @@ def test_in_the_transaction_of_the_caller(app: Holdfast, url: str) -> None:
     connection.commit()
     connection.close()
     assert [queue(handle) for handle in (one, *many)] == ["mail"] * 3
+
+
+def test_a_transaction_that_began_plainly_may_wait_for_its_turn(tmp_path: Path) -> None:
+    # Django's `atomic()`: SQLite lets a transaction that has read wait for no other writer.
+    file = str(tmp_path / "tasks.db")
+    with Holdfast(f"sqlite:///{file}") as app:
+        send = define(app)
+        app.control.routes.set("mail.send", "mail")
+        sends: dict[str, Callable[[], TaskHandle[None]]] = {
+            "one": lambda: send.send(1),
+            "many": lambda: send.send_many([(2,), (3,)])[1],
+        }
+        for name, sending in sends.items():
+            theirs = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+            said: list[str] = []
+            theirs.set_trace_callback(said.append)
+            writer = sqlite3.connect(file, isolation_level=None)
+            writer.execute("BEGIN IMMEDIATE")
+            writer.execute(f"CREATE TABLE {name} (x)")
+            with ThreadPoolExecutor(1) as pool, app.using(theirs):
+                theirs.execute("BEGIN")
+                sent = pool.submit(copy_context().run, sending)
+                until(lambda said=said: any("UPDATE holdfast_meta" in each for each in said))
+                writer.execute("COMMIT")
+                handle = sent.result(20)
+            theirs.execute("COMMIT")
+            assert queue(handle) == "mail"
+            theirs.close()
+            writer.close()
 
 
 def test_the_steps_of_a_workflow(app: Holdfast) -> None:

@@ -52,9 +52,13 @@ def in_django(app: ASGIApp) -> ASGIApp:
     from django.conf import settings
     from django.core.asgi import get_asgi_application
 
+    # There is one Django in a process, which another test may have configured.
     if not settings.configured:
-        settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="x" * 50)
+        settings.configure()
         django.setup()
+    settings.ROOT_URLCONF = __name__
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.SECRET_KEY = "x" * 50
     return mounted(PREFIX, app, beside=get_asgi_application())
 
 

@@ -204,9 +204,8 @@ class Dispatch:
     def _commit(self, submission: Submission, *, contended: bool) -> Submitted:
         access = self.access
         if access.bound() is not None:
-            (routed,) = routes.along(access.run(routes.read), [submission])
             with _settling(submission):
-                return access.run(lambda: _submit_one(routed))
+                return access.run(lambda: _submit_one(submission))
         access.enter()
         try:
             return (self._contended if contended else self._plain).send(submission)
@@ -215,9 +214,8 @@ class Dispatch:
 
     async def _acommit(self, submission: Submission, *, contended: bool) -> Submitted:
         if self.access.bound() is not None:
-            (routed,) = routes.along(await self.access.arun(routes.read), [submission])
             with _settling(submission):
-                return await self.access.arun(lambda: _submit_one(routed))
+                return await self.access.arun(lambda: _submit_one(submission))
         self.access.check_open()
         return await (self._contended if contended else self._plain).asend(submission)
 
@@ -238,9 +236,8 @@ class Dispatch:
     def _commit_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
         access = self.access
         if access.bound() is not None:
-            routed = routes.along(access.run(routes.read), submissions)
             with _settling(submissions[0]):
-                return access.run(lambda: submit_all(routed))
+                return access.run(lambda: _submit_along_routes(submissions))
         access.enter()
         try:
             return self._try_all(submissions)
@@ -250,9 +247,8 @@ class Dispatch:
     async def _acommit_all(self, submissions: Sequence[Submission]) -> list[Submitted]:
         access = self.access
         if access.bound() is not None:
-            routed = routes.along(await access.arun(routes.read), submissions)
             with _settling(submissions[0]):
-                return await access.arun(lambda: submit_all(routed))
+                return await access.arun(lambda: _submit_along_routes(submissions))
         access.check_open()
         return await access.offload.run(lambda: self._try_all(submissions))
 
@@ -311,16 +307,26 @@ def _bytes(submission: Submission) -> int:
 
 
 def _submit_one(submission: Submission) -> Op[Submitted]:
-    """Submit one task; `Again` if the holder of its unique key ended in between."""
+    """Submit one task along the routes; `Again` if the holder of its unique key ended in between.
+
+    In the caller's transaction the routes are read by the operation that writes: SQLite lets a
+    transaction that has read before it wrote wait for nobody.
+    """
     op = submit([submission])
-    return Op(_one(op), op.mode, op.name)
+    return Op(_one(submission), op.mode, op.name)
 
 
-def _one(op: Op[list[Submitted]]) -> Steps[Submitted]:
-    (answer,) = yield from op
+def _one(submission: Submission) -> Steps[Submitted]:
+    routed = yield from routes.routed([submission])
+    (answer,) = yield from submit(routed)
     if answer.answer is _AGAIN:
         raise Again
     return answer
+
+
+@writes
+def _submit_along_routes(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
+    return (yield from submit_all((yield from routes.routed(submissions))))
 
 
 @writes
