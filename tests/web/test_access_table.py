@@ -67,6 +67,7 @@ NEEDS: Final = {
     "api-list-workers": ("read", False),
     "api-show-worker": ("read", False),
     "api-list-worker-states": ("read", False),
+    "api-show-worker-history": ("read", False),
     "api-stop-worker": ("admin", False),
     "api-drain-worker": ("admin", False),
     "api-show-series": ("read", False),

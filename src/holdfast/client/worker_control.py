@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 from holdfast.client.access import Access
 from holdfast.client.acting import Effect, recorded
 from holdfast.client.info import Listing
+from holdfast.client.worker_history import HistoryOptions, WorkerHistory, history
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.moment import from_us
 from holdfast.core.options import checks
@@ -82,6 +83,14 @@ class WorkerControl:
     async def astates(self, worker: str, *, limit: int = 100) -> Sequence[WorkerSnapshot]:
         """What a worker said of itself, the newest first."""
         return [_snapshot(each) for each in await self._access.arun(_history(worker, limit))]
+
+    def history(self, worker: str, **options: Unpack[HistoryOptions]) -> WorkerHistory:
+        """How a worker was over time, in steps: for charts."""
+        return self._access.run(history(worker, options))
+
+    async def ahistory(self, worker: str, **options: Unpack[HistoryOptions]) -> WorkerHistory:
+        """How a worker was over time, in steps: for charts."""
+        return await self._access.arun(history(worker, options))
 
     def stop(self, *workers: str, interrupt: bool = False) -> dict[str, bool]:
         """Have workers stop, as SIGTERM does; True for each that is there to hear it.

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from holdfast import Holdfast, Limit
+from holdfast.core.records import WorkerState
 from holdfast.store.verbs import workers
 from tests.client.conftest import Hands
 from tests.web.client import WebClient
@@ -63,10 +64,16 @@ def test_workers_their_states_and_orders(app: Holdfast, hands: Hands, admin: Web
     assert (worker["id"], worker["state"]) == ("w1", "alive")
     assert admin.get("/api/v1/workers/w1").json()["id"] == "w1"
     assert admin.get("/api/v1/workers/w1/states").json() == {"states": []}
+    assert admin.get("/api/v1/workers/w1/states?limit=5").json() == {"states": []}
+    hands.run(workers.snapshot(WorkerState("w1", "host", 7, 1, "[]", 3, 4, 0)))
+    chart = admin.get("/api/v1/workers/w1/history?last=7200&step=60").json()
+    assert (chart["step"], [p["most_running"] for p in chart["points"]]) == (60.0, [3])
+    refused = admin.get("/api/v1/workers/w1/history?step=1500ms")
+    assert (refused.status_code, refused.json()["path"]) == (422, "step")
     told = admin.post("/api/v1/workers/w1/stop", json={"interrupt": True})
     assert told.json() == {"worker": "w1", "order": "interrupt"}
     assert admin.post("/api/v1/workers/w1/drain").status_code == 200
-    for path in ("", "/states"):
+    for path in ("", "/states", "/states?limit=5", "/history?last=1h"):
         assert admin.get(f"/api/v1/workers/w2{path}").status_code == 404
     assert admin.post("/api/v1/workers/w2/stop").status_code == 404
 

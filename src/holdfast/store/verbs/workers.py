@@ -120,3 +120,29 @@ def states(worker_id: str, *, since: int = 0, limit: int = 1000) -> Steps[list[W
         "worker_states", {"worker_id": worker_id, "since": At(since), "limit": limit}
     )
     return list(rows.readable(rows.worker_state, found))
+
+
+class WorkerStep(NamedTuple):
+    """What the snapshots of one step of time say together."""
+
+    at: int
+    processes: int
+    running: float
+    """On average."""
+    most_running: int
+    most_claimed: int
+    memory_mb: float | None
+    """The most."""
+    cpu_percent: float | None
+    """On average."""
+    most_cpu_percent: float | None
+
+
+@reads
+def history(worker_id: str, *, start: int, until: int, step_us: int) -> Steps[list[WorkerStep]]:
+    """How a worker was from `start` to `until`; a step without a snapshot is absent."""
+    found = yield Statement(
+        "worker_history",
+        {"worker_id": worker_id, "start": At(start), "until": At(until), "step_us": step_us},
+    )
+    return [WorkerStep(*row) for row in found]

@@ -20,7 +20,7 @@ from holdfast.web.api.operation import operation
 from holdfast.web.api.task_filter import Moment, Name
 from holdfast.web.context import Context
 
-__all__ = ["ROUTES"]
+__all__ = ["ROUTES", "Span", "seconds_or_text"]
 
 Span = Annotated[
     str, Meta(max_length=30, description="Seconds, or text such as `90s`, `12h`, `30d`.")
@@ -45,11 +45,16 @@ class SeriesQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def options(self) -> SeriesOptions:
         """The same, for `app.control.stats`."""
         given: Any = {name: getattr(self, name) for name in SeriesQuery.__struct_fields__}
-        for name in ("last", "step"):
-            if isinstance(given[name], str) and given[name].isascii() and given[name].isdigit():
-                given[name] = int(given[name])
-        options: SeriesOptions = {k: v for k, v in given.items() if v is not UNSET}  # type: ignore[assignment]
+        options: SeriesOptions = {  # type: ignore[assignment]
+            name: seconds_or_text(value) for name, value in given.items() if value is not UNSET
+        }
         return options
+
+
+def seconds_or_text(span: Any) -> Any:
+    """A span of time of a query: of digits alone, it is seconds."""
+    is_number = isinstance(span, str) and span.isascii() and span.isdigit()
+    return int(span) if is_number else span
 
 
 class PercentilesDocument(msgspec.Struct, kw_only=True):

@@ -6,12 +6,15 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.client.worker_control import WorkerInfo, WorkerSnapshot
+from holdfast.client.worker_history import HistoryOptions, WorkerPoint
 from holdfast.web.access import Role
 from holdfast.web.api.operation import operation
+from holdfast.web.api.stats import Span, seconds_or_text
 from holdfast.web.api.task_documents import UnreadableDocument, unreadable
+from holdfast.web.api.task_filter import Moment
 from holdfast.web.context import Context
 from holdfast.web.problem import Refusal
 
@@ -95,6 +98,56 @@ class HistoryDocument(msgspec.Struct, kw_only=True):
     states: list[SnapshotDocument]
 
 
+class ChartQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which time."""
+
+    last: Span | UnsetType = UNSET
+    """How far back it goes; default: an hour."""
+    until: Moment | UnsetType = UNSET
+    """Where it ends; default: now."""
+    step: Span | UnsetType = UNSET
+    """Whole seconds. Default: about 120 steps."""
+
+    @property
+    def options(self) -> HistoryOptions:
+        """The same, for `app.control.workers`."""
+        given: Any = {"last": self.last, "until": self.until, "step": self.step}
+        options: HistoryOptions = {  # type: ignore[assignment]
+            name: seconds_or_text(value) for name, value in given.items() if value is not UNSET
+        }
+        return options
+
+
+class WorkerPointDocument(msgspec.Struct, kw_only=True):
+    """What a worker said of itself in one step of time."""
+
+    at: datetime
+    processes: int
+    tasks_running: float
+    """On average."""
+    most_running: int
+    most_claimed: int
+    memory_usage_mb: float | None
+    """The most."""
+    cpu_percent: float | None
+    """On average."""
+    most_cpu_percent: float | None
+
+    @classmethod
+    def of(cls, point: WorkerPoint) -> WorkerPointDocument:
+        """What it said."""
+        return cls(**{name: getattr(point, name) for name in cls.__struct_fields__})
+
+
+class WorkerHistoryDocument(msgspec.Struct, kw_only=True):
+    """How a worker was from `start` to `until`, in steps; one without a snapshot is absent."""
+
+    start: datetime
+    until: datetime
+    step: float
+    points: list[WorkerPointDocument]
+
+
 class StopBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """How."""
 
@@ -122,10 +175,7 @@ async def list_workers(context: Context, query: WorkerQuery) -> WorkerList:
 @operation("GET", "/workers/{worker}", tag="workers", refusals=[404])
 async def show_worker(context: Context, worker: str) -> WorkerDocument:
     """Show one worker, also one that has stopped."""
-    for info in await context.control.workers.alist(stopped=True):
-        if info.id == worker:
-            return WorkerDocument.of(info)
-    raise _unknown(worker)
+    return WorkerDocument.of(await _known(context, worker))
 
 
 @operation("GET", "/workers/{worker}/states", tag="workers", refusals=[404])
@@ -133,8 +183,24 @@ async def list_worker_states(context: Context, worker: str, query: HistoryQuery)
     """List what a worker said of itself: its tasks, memory and CPU, the newest first."""
     states = await context.control.workers.astates(worker, limit=query.limit)
     if not states:
-        await show_worker.handler(context)
+        await _known(context, worker)
     return HistoryDocument(states=[SnapshotDocument.of(each) for each in states])
+
+
+@operation("GET", "/workers/{worker}/history", tag="workers", refusals=[404])
+async def show_worker_history(
+    context: Context, worker: str, query: ChartQuery
+) -> WorkerHistoryDocument:
+    """Show how a worker was over time: its tasks, memory and CPU, in steps for a chart."""
+    found = await context.control.workers.ahistory(worker, **query.options)
+    if not found.points:
+        await _known(context, worker)
+    return WorkerHistoryDocument(
+        start=found.start,
+        until=found.until,
+        step=found.step.total_seconds(),
+        points=[WorkerPointDocument.of(each) for each in found.points],
+    )
 
 
 @operation("POST", "/workers/{worker}/stop", tag="workers", needs=Role.ADMIN, refusals=[404])
@@ -157,8 +223,22 @@ async def drain_worker(context: Context, worker: str) -> ToldDocument:
     return ToldDocument(worker=worker, order="drain")
 
 
+async def _known(context: Context, worker: str) -> WorkerInfo:
+    for info in await context.control.workers.alist(stopped=True):
+        if info.id == worker:
+            return info
+    raise _unknown(worker)
+
+
 def _unknown(worker: str) -> Refusal:
     return Refusal(404, "not_found", f"there is no worker {worker!r:.200}, or it has stopped")
 
 
-ROUTES: Final = (list_workers, show_worker, list_worker_states, stop_worker, drain_worker)
+ROUTES: Final = (
+    list_workers,
+    show_worker,
+    list_worker_states,
+    show_worker_history,
+    stop_worker,
+    drain_worker,
+)

@@ -65,6 +65,7 @@ LOOKING: Final = frozenset(
         "step_values",
         "tasks_by_id",
         "whereabouts",
+        "worker_history",
         "worker_states",
     }
 )
