@@ -281,6 +281,37 @@ def test_one_child_at_a_time_keys_take_turns(lab: Lab) -> None:
     assert order == ["a", "b", "a", "b", "a", "a"]
 
 
+@pytest.mark.parametrize(
+    ("number", "wanted"), [(4, 3), (3, 2), (5, 2), (7, 7), (3, 5), (20, 3), (40, 9)]
+)
+def test_all_keys_get_as_many_turns_however_many_are_claimed_at_a_time(
+    lab: Lab, number: int, wanted: int
+) -> None:
+    """Also those before and behind the place where the walk begins anew."""
+    names = [f"k{place:02}" for place in range(number)]
+    for name in names:
+        lab.send_many(wanted + 6, concurrency_key=name)
+    book, after, turns = lab.run(limits.book()), "", Counter[str | None]()
+    for _ in range(2 * number // wanted + 4):
+        found = claim_keys(lab, book, wanted, after)
+        assert count(found) == wanted
+        after = found.last_key
+        turns.update(keys(lab, found))
+        given = [turns[name] for name in names]
+        assert max(given) - min(given) <= 1, turns
+
+
+def test_a_key_that_is_gone_is_no_end_of_the_walk(lab: Lab) -> None:
+    lab.send_many(2, concurrency_key="b")
+    lab.send_many(2, concurrency_key="d")
+    book = lab.run(limits.book())
+    for after in ("a", "c", "e"):
+        found = lab.run(limited_claims.claim_keys(request(2), book, after))
+        assert sorted(map(str, keys(lab, found))) == ["b", "d"]
+        for task in found.claimed.tasks:
+            lab.release(task)
+
+
 def test_without_turns_the_order_is_that_of_the_queue(lab: Lab) -> None:
     lab.send(concurrency_key="b", priority=90)
     lab.send_many(2, concurrency_key="c", priority=10)

@@ -1,23 +1,34 @@
 -- The tasks that a claim may choose from, key by key: up to :keys keys behind :after_key, and of each
--- the first tasks in its order. One descent of the index for each key, however many tasks it has; of
--- each key at most :each entries are examined. A key of which none can be taken stands here, too.
--- Differs from PostgreSQL: the tasks of a key are found by a correlated subquery; the key; batches.
+-- the first tasks in its order. Behind the last key it goes on with the first (:wrapped: it has), up
+-- to :until_key, which is null if the walk began before all. One descent of the index for each key,
+-- however many tasks it has; of each key at most :each entries are examined. A key of which none can
+-- be taken stands here, too.
+-- Differs from PostgreSQL: the tasks of a key are found by a correlated subquery; a step without a key
+-- goes on with the first one; the key; batches.
 -- A key that was written by hand and is not UTF-8 is given as its bytes. A function takes the affinity
 -- of the CAST away, which would keep the index from being used.
-WITH RECURSIVE walk (step, concurrency_key) AS (
-    SELECT 0, coalesce(CAST(:after_key AS TEXT), '')
+WITH RECURSIVE walk (step, concurrency_key, wrapped) AS (
+    SELECT 0, coalesce(CAST(:after_key AS TEXT), ''), :wrapped
     UNION ALL
-    SELECT walk.step + 1, (
-        SELECT min(coalesce(task.concurrency_key, ''))
-        FROM holdfast_tasks AS task
-        WHERE task.queue_name = :queue_name
-            AND task.ready
-            AND coalesce(task.concurrency_key, '') > walk.concurrency_key
-    )
+    SELECT
+        walk.step + (walk.concurrency_key IS NOT NULL),
+        (
+            SELECT min(coalesce(task.concurrency_key, ''))
+            FROM holdfast_tasks AS task
+            WHERE task.queue_name = :queue_name
+                AND task.ready
+                AND coalesce(task.concurrency_key, '') > coalesce(walk.concurrency_key, '')
+        ),
+        walk.wrapped OR walk.concurrency_key IS NULL
     FROM walk
-    WHERE walk.step < :keys AND walk.concurrency_key IS NOT NULL
+    WHERE walk.step < :keys + (walk.concurrency_key IS NULL)
+        AND (walk.concurrency_key IS NOT NULL OR NOT walk.wrapped)
+        AND (NOT walk.wrapped OR :until_key IS NULL
+            OR walk.concurrency_key < coalesce(CAST(:until_key AS TEXT), ''))
 )
-SELECT head.seq AS key, head.task_name, walk.concurrency_key, head.priority, head.enqueued_at, head.id
+SELECT
+    head.seq AS key, head.task_name, walk.concurrency_key, head.priority, head.enqueued_at, head.id,
+    walk.wrapped
 FROM walk
 LEFT JOIN holdfast_tasks AS head ON head.seq IN (
     SELECT entry.seq
@@ -49,4 +60,6 @@ LEFT JOIN holdfast_tasks AS head ON head.seq IN (
     LIMIT :wanted
 )
 WHERE walk.step > 0 AND walk.concurrency_key IS NOT NULL
+    AND (NOT walk.wrapped OR :until_key IS NULL
+        OR walk.concurrency_key <= coalesce(CAST(:until_key AS TEXT), ''))
 ORDER BY walk.step, head.priority, head.enqueued_at, head.id;

@@ -5,10 +5,10 @@ limited tasks, folds in what came free, reads candidates, decides (`core.limitin
 that are still there, and writes the counters for those it got. Invariant: no counter is ever
 above its capacity, because whoever raises it has it locked.
 
-Tasks with a key are found key by key, from where the last claim stopped: each key gives one task,
-then each another, so that a key with a million tasks and a key with one are served alike. A key
-whose counter somebody else has locked is being served by them: it is passed over. At most 1,000
-keys are looked at.
+Tasks with a key are found key by key, from where the last claim stopped and once round: each key
+gives one task, and only when all have given one each gives another; so a key with a million tasks
+and a key with one are served alike. A key whose counter somebody else has locked is being served by
+them: it is passed over. At most 1,000 keys are looked at.
 
 A queue without limits and keys is not claimed from in this way, but by `claims.claim`.
 """
@@ -16,8 +16,9 @@ A queue without limits and keys is not claimed from in this way, but by `claims.
 from __future__ import annotations
 
 from collections import Counter as Tally
+from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from holdfast.core.limiting import (
     PLENTY,
@@ -29,12 +30,16 @@ from holdfast.core.limiting import (
 from holdfast.core.options.limit import Rule
 from holdfast.core.records import Claimed
 from holdfast.store import rows
-from holdfast.store.op import Key, Keys, Rows, Statement, Steps, Texts, writes
+from holdfast.store.op import Key, Keys, Row, Rows, Statement, Steps, Texts, writes
 from holdfast.store.verbs import limits
 from holdfast.store.verbs.claims import Request, behind, claim_params, claimed, task_name_of
 
 MOST_KEYS = 1000
 _FIRST_KEYS = 16
+
+
+_Entries: TypeAlias = "dict[str, list[Row]]"
+"""Of each key, its first tasks that may be taken: in the order of the keys, and of the queue."""
 
 
 class LimitedClaim(NamedTuple):
@@ -69,7 +74,7 @@ def claim(request: Request, book: LimitBook) -> Steps[LimitedClaim]:
     if isinstance(budget, LimitedClaim):
         return budget
     names = {task_name_of(known) for known in request.known}
-    whole = {name: _scopes(book, request.queue, name, None) for name in names}
+    whole = {name: _scopes(book, request.queue, name) for name in names}
     caps = {name: min(budget.left(scopes), request.wanted) for name, (scopes, _) in whole.items()}
     open_names = {name for name, cap in caps.items() if cap > 0}
     for name in names - open_names:
@@ -107,43 +112,126 @@ def claim_keys(request: Request, book: LimitBook, after_key: str = "") -> Steps[
         budget.block([queue_scope(request.queue)])
         nothing = Claimed(request.token, [])
         return LimitedClaim(nothing, False, True, _until(budget), after_key)
-    chosen: list[_Candidate] = []
-    start, place, wrapped, seen, page = after_key, after_key, after_key == "", 0, _FIRST_KEYS
-    if not is_fair:
-        # The first of all keys: whose turn it is has no meaning.
-        start = place = ""
-        wrapped, page = True, MOST_KEYS
-    last, saw_all = after_key, False
-    while len(chosen) < wanted and seen < MOST_KEYS and not saw_all:
-        page = min(max(page, 2 * wanted), MOST_KEYS - seen)
-        found = yield _keyed_candidates(request, place, page)
-        entries = _by_key(found)
-        if wrapped and start:
-            # Once round: those behind the start have been seen.
-            entries = {key: of_key for key, of_key in entries.items() if key <= start}
-        walked = len({row[2] for row in found})
-        chosen += yield from _choose(request, book, budget, entries, wanted - len(chosen), is_fair)
-        seen += walked
-        if walked:
-            place = last = found[-1][2]
-        beyond = wrapped and bool(start) and place >= start
-        if beyond or (walked < page and wrapped):
-            saw_all = True
-        elif walked < page:
-            wrapped, place = True, ""
-        page *= 4
-    if chosen and is_fair and len(chosen) >= wanted:
-        # Those of the last round that were not served come first.
-        last = chosen[-1].concurrency_key or last
-    got = yield from _take(request, budget, chosen)
-    short = len(chosen) < wanted
+    walk = _Walk(after_key) if is_fair else _Walk("", page=MOST_KEYS)
+    turns = _Turns(request, book, budget, wanted)
+    while len(turns.chosen) < wanted and not walk.is_over:
+        found = yield from walk.step(request, wanted)
+        yield from turns.meet(found)
+        if is_fair:
+            turns.one_of_each(found)
+    if is_fair:
+        turns.go_round()
+    else:
+        turns.in_order()
+    last = walk.place if is_fair else after_key
+    if turns.chosen and is_fair and len(turns.chosen) >= wanted:
+        # Those that were not served come first.
+        last = turns.chosen[-1].concurrency_key or last
+    got = yield from _take(request, budget, turns.chosen)
+    short = len(turns.chosen) < wanted
     return LimitedClaim(
         got,
-        is_held_back=bool(budget.blocked) and len(chosen) < request.wanted,
+        is_held_back=bool(budget.blocked) and len(turns.chosen) < request.wanted,
         next_us=_until(budget) if short or wanted < request.wanted else None,
         last_key=last,
-        saw_all=saw_all,
+        saw_all=walk.saw_all,
     )
+
+
+class _Walk:
+    """The way from key to key: from behind one of them on, once round, page by page."""
+
+    def __init__(self, start: str, page: int = _FIRST_KEYS) -> None:
+        self._start = start
+        self._page = page
+        self._seen = 0
+        # Before the first key there is none to come back to.
+        self._has_wrapped = start == ""
+        self.place = start
+        """The last key that was met."""
+        self.saw_all = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all keys were met, or as many as one claim looks at."""
+        return self.saw_all or self._seen >= MOST_KEYS
+
+    def step(self, request: Request, wanted: int) -> Steps[_Entries]:
+        """The next keys, with the first tasks of each."""
+        page = min(max(self._page, 2 * wanted), MOST_KEYS - self._seen)
+        found = yield Statement(
+            "keyed_candidates",
+            claim_params(request)
+            | {
+                "after_key": rows.as_bound(self.place),
+                "until_key": rows.as_bound(self._start) if self._start else None,
+                "wrapped": self._has_wrapped,
+                "keys": page,
+                "each": max(4, MOST_KEYS // page),
+            },
+        )
+        entries = _by_key(found)
+        self._seen += len(entries)
+        self._page = page * 4
+        self.saw_all = len(entries) < page
+        if found:
+            self.place, self._has_wrapped = found[-1][2], bool(found[-1][6])
+        return entries
+
+
+class _Turns:
+    """Whom a claim takes of those whose keys it has met, within what is free."""
+
+    def __init__(self, request: Request, book: LimitBook, budget: Budget, wanted: int) -> None:
+        self._request = request
+        self._book = book
+        self._budget = budget
+        self._wanted = wanted
+        self._needs: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {}
+        self._waiting: dict[str, deque[Row]] = {}
+        self.chosen: list[_Candidate] = []
+
+    def meet(self, found: _Entries) -> Steps[None]:
+        """Lock what the tasks of these keys count against."""
+        own: dict[str, Rule] = {}
+        for key, of_key in found.items():
+            self._waiting[key] = deque(of_key)
+            # A key that was written by hand may be no text, and cannot be counted.
+            counted = key if rows.optional_text(key) is not None else None
+            for task in {row[1] for row in of_key}:
+                counters = scopes_of(self._book, self._request.queue, task, counted)
+                self._needs[task, key] = _needs(counters)
+                own |= {scope: rule for scope, rule, _ in counters if not self._budget.knows(scope)}
+        yield from _lock_keys(self._budget, own)
+
+    def one_of_each(self, keys: Iterable[str]) -> bool:
+        """Take one task of each of these keys that has one which may begin; whether any had."""
+        before = len(self.chosen)
+        for key in keys:
+            waiting = self._waiting[key]
+            while waiting and len(self.chosen) < self._wanted and not self._take(waiting.popleft()):
+                pass
+        return len(self.chosen) > before
+
+    def go_round(self) -> None:
+        """Each key has given one: take another of each, and so on."""
+        while len(self.chosen) < self._wanted and self.one_of_each(self._waiting):
+            pass
+
+    def in_order(self) -> None:
+        """Take those that stand first in the queue, whatever their keys."""
+        every = (row for of_key in self._waiting.values() for row in of_key)
+        for row in sorted(every, key=lambda row: (row[3], row[4], rows.as_hex(row[5]))):
+            if len(self.chosen) >= self._wanted:
+                break
+            self._take(row)
+
+    def _take(self, row: Row) -> bool:
+        scopes, slots = self._needs[row[1], row[2]]
+        if not (all(map(self._budget.knows, scopes)) and self._budget.take(scopes)):
+            return False
+        self.chosen.append(_Candidate(rows.key(row[0]), row[1], row[2], scopes, slots))
+        return True
 
 
 def _open(request: Request, book: LimitBook) -> Steps[Budget | LimitedClaim]:
@@ -184,8 +272,12 @@ def _sums(freed: Rows) -> Tally[str]:
     return sums
 
 
-def _scopes(book: LimitBook, queue: str, task: str, key: str | None) -> tuple[tuple[str, ...], int]:
-    found = scopes_of(book, queue, task, key)
+def _scopes(book: LimitBook, queue: str, task: str) -> tuple[tuple[str, ...], int]:
+    return _needs(scopes_of(book, queue, task, None))
+
+
+def _needs(found: Sequence[tuple[str, Rule, int]]) -> tuple[tuple[str, ...], int]:
+    """The counters that a task counts against, and the bits of those that it holds one of."""
     # What has only a rate holds nothing, and gives nothing back.
     slots = sum(bit for _, rule, bit in found if rule.capacity is not None)
     return tuple(scope for scope, _, _ in found), slots
@@ -195,50 +287,13 @@ def _known_scopes(budget: Budget, scope: str) -> list[str]:
     return [scope] if budget.knows(scope) else []
 
 
-def _by_key(found: Rows) -> dict[str, Rows]:
-    entries: dict[str, list[tuple[object, ...]]] = {}
+def _by_key(found: Rows) -> _Entries:
+    entries: dict[str, list[Row]] = {}
     for row in found:
         of_key = entries.setdefault(row[2], [])
         if row[0] is not None:
             of_key.append(row)
-    return entries  # type: ignore[return-value]  # lists are sequences
-
-
-def _choose(
-    request: Request,
-    book: LimitBook,
-    budget: Budget,
-    entries: dict[str, Rows],
-    wanted: int,
-    is_fair: bool,
-) -> Steps[list[_Candidate]]:
-    """Some of these, within what is free: one of each key, then another of each; or in order."""
-    needs: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {}
-    own: dict[str, Rule] = {}
-    for key, of_key in entries.items():
-        for row in of_key:
-            if (row[1], key) in needs:
-                continue
-            # A key that was written by hand may be no text, and cannot be counted.
-            counted = key if rows.optional_text(key) is not None else None
-            needs[row[1], key] = _scopes(book, request.queue, row[1], counted)
-            counters = scopes_of(book, request.queue, row[1], counted)
-            own |= {scope: rule for scope, rule, _ in counters if not budget.knows(scope)}
-    yield from _lock_keys(budget, own)
-    order = [row for of_key in entries.values() for row in of_key]
-    if is_fair:
-        rank = {row[0]: place for of_key in entries.values() for place, row in enumerate(of_key)}
-        order.sort(key=lambda row: rank[row[0]])
-    else:
-        order.sort(key=lambda row: (row[3], row[4], rows.as_hex(row[5])))
-    chosen: list[_Candidate] = []
-    for row in order:
-        if len(chosen) >= wanted:
-            break
-        scopes, slots = needs[row[1], row[2]]
-        if all(map(budget.knows, scopes)) and budget.take(scopes):
-            chosen.append(_Candidate(rows.key(row[0]), row[1], row[2], scopes, slots))
-    return chosen
+    return entries
 
 
 def _lock_keys(budget: Budget, wanted: dict[str, Rule]) -> Steps[None]:
@@ -299,12 +354,3 @@ def _limited_candidates(request: Request, names: Iterable[str], caps: dict[str, 
         **behind(request.after),
     }
     return Statement("limited_candidates", params)
-
-
-def _keyed_candidates(request: Request, after_key: str, keys: int) -> Statement:
-    params = claim_params(request) | {
-        "after_key": rows.as_bound(after_key),
-        "keys": keys,
-        "each": max(4, MOST_KEYS // keys),
-    }
-    return Statement("keyed_candidates", params)
