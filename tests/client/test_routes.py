@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -120,6 +121,10 @@ def test_in_the_transaction_of_the_caller(app: Holdfast, url: str) -> None:
     assert [queue(handle) for handle in (one, *many)] == ["mail"] * 3
 
 
+def has_asked_for_its_turn(said: list[str]) -> bool:
+    return any("UPDATE holdfast_meta" in each for each in said)
+
+
 def test_a_transaction_that_began_plainly_may_wait_for_its_turn(tmp_path: Path) -> None:
     # Django's `atomic()`: SQLite lets a transaction that has read wait for no other writer.
     file = str(tmp_path / "tasks.db")
@@ -140,7 +145,7 @@ def test_a_transaction_that_began_plainly_may_wait_for_its_turn(tmp_path: Path) 
             with ThreadPoolExecutor(1) as pool, app.using(theirs):
                 theirs.execute("BEGIN")
                 sent = pool.submit(copy_context().run, sending)
-                until(lambda said=said: any("UPDATE holdfast_meta" in each for each in said))
+                until(partial(has_asked_for_its_turn, said))
                 writer.execute("COMMIT")
                 handle = sent.result(20)
             theirs.execute("COMMIT")
