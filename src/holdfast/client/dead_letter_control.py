@@ -41,7 +41,14 @@ from holdfast.core.options import checks
 from holdfast.store.op import Op
 from holdfast.store.verbs import dead_letters, inspect, operate
 
-__all__ = ["DeadCause", "DeadCount", "DeadFilter", "DeadLetterControl", "Treated"]
+__all__ = [
+    "DeadCause",
+    "DeadCount",
+    "DeadFilter",
+    "DeadLetterControl",
+    "DeadOverview",
+    "Treated",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,18 @@ class DeadCount:
     """When it begins."""
     count: int
     by_code: Mapping[str | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadOverview:
+    """Of what the newest dead letters died, and when: some ten thousand, found by one look."""
+
+    causes: Sequence[DeadCause]
+    """The most frequent first."""
+    by_hour: Mapping[DeadCause, Sequence[DeadCount]]
+    """How many of each cause died in each hour, in order; those without are left out."""
+    is_all: bool
+    """Whether there are no older ones."""
 
 
 class DeadLetterControl:
@@ -116,6 +135,18 @@ class DeadLetterControl:
         out."""
         length = _step(step)
         return _by_time(await adrive(self._access, parts(wanted_dead(where))), length)
+
+    def overview(self, **where: Unpack[DeadFilter]) -> DeadOverview:
+        """Of what the newest of those that fit died, and when; costs the same however many there
+        are."""
+        wanted = wanted_dead(where)
+        return _overview(self._access.run(partial(dead_letters.causes, wanted)))
+
+    async def aoverview(self, **where: Unpack[DeadFilter]) -> DeadOverview:
+        """Of what the newest of those that fit died, and when; costs the same however many there
+        are."""
+        wanted = wanted_dead(where)
+        return _overview(await self._access.arun(partial(dead_letters.causes, wanted)))
 
     def resubmit(self, *ids: TaskId, **options: Unpack[ResubmitOptions]) -> dict[UUID, bool]:
         """Let dead letters run again; False for each that is none, or does not exist."""
@@ -178,6 +209,21 @@ def _listing(
     start = None if before is None else as_bytes(before)
     size = checks.at_least(1, limit, "limit")
     return partial(dead_letters.list_dead, wanted_dead(where), before=start, limit=size)
+
+
+def _overview(found: dead_letters.Causes) -> DeadOverview:
+    parts: dict[tuple[str | None, str, int, str], list[dead_letters.DeathCount]] = {}
+    for part in found.counts:
+        key = (part.error_code, part.task_name, part.version, part.queue_name)
+        parts.setdefault(key, []).append(part)
+    causes = _by_cause(found.counts)
+    hours = {
+        cause: _by_time(
+            parts[cause.error_code, cause.name, cause.version, cause.queue], _step("hour")
+        )
+        for cause in causes
+    }
+    return DeadOverview(causes, hours, found.next is None)
 
 
 def _by_cause(found: Sequence[dead_letters.DeathCount]) -> list[DeadCause]:

@@ -39,6 +39,8 @@ class Filter(TypedDict, total=False):
     worker_id: str
     error_code: str
     workflow_id: UUID | str
+    parent_id: UUID | str
+    """Sent by this task while it ran."""
     submitted_from: datetime
     submitted_until: datetime
     dead: bool
@@ -124,7 +126,7 @@ def wanted_of(where: Filter) -> TaskFilter:
     if unknown:
         names = ", ".join(sorted(Filter.__annotations__))
         raise ConfigError(f"tasks cannot be listed by {min(unknown)!r}: use {names}")
-    workflow = where.get("workflow_id")
+    workflow, parent = where.get("workflow_id"), where.get("parent_id")
     return TaskFilter(
         status=_statuses(where.get("status", ())),
         queue_name=_text(where, "queue"),
@@ -133,6 +135,7 @@ def wanted_of(where: Filter) -> TaskFilter:
         worker_id=_text(where, "worker_id"),
         error_code=_text(where, "error_code"),
         workflow_id=None if workflow is None else as_bytes(workflow),
+        parent_id=None if parent is None else as_bytes(parent),
         created_from=optional_us(where.get("submitted_from"), option="submitted_from"),
         created_until=optional_us(where.get("submitted_until"), option="submitted_until"),
         dead=where.get("dead"),

@@ -364,6 +364,8 @@ class TaskFilter:
     worker_id: str | None = None
     error_code: str | None = None
     workflow_id: bytes | None = None
+    parent_id: bytes | None = None
+    """Sent by this task."""
     created_from: int | None = None
     created_until: int | None = None
     dead: bool | None = None

@@ -39,6 +39,7 @@ MIGRATIONS = (
     Migration(7, 7, "schedules, and what became of their ticks"),
     Migration(8, 8, "routes"),
     Migration(10, 10, "long pauses and resubmits of workflows, a part at a time"),
+    Migration(11, 10, "the tasks that a task has sent"),
 )
 CODE = MIGRATIONS[-1].version
 

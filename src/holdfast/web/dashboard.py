@@ -166,9 +166,10 @@ class Dashboard:
         assert isinstance(error, HTTPException)
         path: str = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
         kind = "method_not_allowed" if error.status_code == 405 else "not_found"
-        problem = Problem(
-            error.status_code, kind, f"there is no {request.method} {path!r:.200} here"
-        )
+        said = f"there is no {request.method} {path!r:.200} here"
+        if request.method in ("GET", "HEAD") and not path.startswith(API):
+            said = f"there is no page {path!r:.200}"
+        problem = Problem(error.status_code, kind, said)
         headers = dict(error.headers or {})
         return self._refusal(request, path.startswith(API), replace(problem, headers=headers))
 

@@ -221,6 +221,17 @@ def test_by_workflow(lab: Lab) -> None:
     assert listed(lab, TaskFilter(workflow_id=workflow, status=frozenset({S.FAILED}))) == []
 
 
+def test_by_parent(lab: Lab) -> None:
+    parent = new_id()
+    ids = lab.send_many(3, parent_id=parent)
+    lab.send(parent_id=new_id())
+    lab.send()
+    assert listed(lab, TaskFilter(parent_id=parent), 2) == sorted(ids, reverse=True)
+    assert listed(lab, TaskFilter(parent_id=parent, queue_name="none")) == []
+    wanted = TaskFilter(parent_id=parent, status=frozenset({S.PENDING}))
+    assert listed(lab, wanted) == sorted(ids, reverse=True)
+
+
 # Counts.
 
 

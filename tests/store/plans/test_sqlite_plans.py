@@ -200,6 +200,7 @@ LISTS = {
     "pending": TaskFilter(status=frozenset({TaskStatus.PENDING}), queue_name=RARE),
     "scheduled": TaskFilter(status=frozenset({TaskStatus.SCHEDULED}), queue_name=RARE),
     "dead": TaskFilter(dead=True, queue_name=RARE),
+    "parent": TaskFilter(parent_id=bytes(16)),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import pairwise
 
 import pytest
@@ -54,3 +55,15 @@ def test_a_long_edge_passes_between() -> None:
     long = next(edge for edge in layout.edges if (edge.parent, edge.child) == (1, 3))
     assert long.path.count("C") == 2
     assert "H" in long.path
+
+
+def test_a_long_edge_below_all_nodes_is_inside() -> None:
+    layout = lay_out([1, 2, 3], [(1, 2), (2, 3), (1, 3)])
+    long = next(edge for edge in layout.edges if (edge.parent, edge.child) == (1, 3))
+    assert all(0 < y < layout.height for y in heights(long.path))
+
+
+def heights(path: str) -> list[float]:
+    """The y of each point of a path; what a line leads along has none."""
+    curves = re.sub(r"H[\d.]+", "", path)
+    return [float(y) for y in re.findall(r"-?[\d.]+", curves)[1::2]]

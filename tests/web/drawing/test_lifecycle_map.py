@@ -33,6 +33,9 @@ def test_what_is_possible_next_is_what_verbs_lead_to(status: TaskStatus) -> None
 def test_a_task_that_is_no_step_never_waits() -> None:
     places = lifecycle_map(S.RUNNING, {}, without=(Verb.HAND_OVER,))
     assert not places[0][0].next
+    places = lifecycle_map(S.FAILED, {}, without=(Verb.UNBLOCK,))
+    assert not places[0][0].next
+    assert places[1][0].next
 
 
 def test_what_was_reached_is_counted() -> None:

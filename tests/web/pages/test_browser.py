@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from holdfast import Holdfast, TaskStatus, Workflow
-from holdfast.store.verbs import evidence
+from holdfast.core.records import WorkerState
+from holdfast.store.verbs import evidence, workers
 from tests.client.conftest import Hands
 from tests.web.pages.browser import axe_violations, chromium, overflow, served
 from tests.web.pages.zoo import SCHEDULE, WORKER, Zoo, fill
@@ -45,8 +46,19 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with Holdfast(f"sqlite:///{path}") as app:
         hands = Hands(app)
         zoo = fill(app, hands)
+        snapshot(hands)
         with served(app) as address:
             yield Scene(app, hands, zoo, address)
+
+
+def snapshot(hands: Hands) -> None:
+    """What the worker of the zoo says of itself."""
+    state = WorkerState(
+        worker_id=WORKER, snapshot_at=0, hostname="host-1", pid=7, processes=4,
+        queues='["default"]', tasks_running=3, tasks_claimed=1, memory_usage_mb=412.0,
+        memory_percent=1.0, cpu_percent=88.0, worker_started_at=1,
+    )  # fmt: skip
+    hands.run(workers.snapshot(state))
 
 
 @pytest.fixture
@@ -230,6 +242,37 @@ def test_new_rows_wait_and_what_is_ticked_stays(page: Page, scene: Scene) -> Non
     expect(page.locator(f"[id='t-{handle.id}']")).to_be_visible()
 
 
+def test_charts_are_read_with_pointer_and_keys(page: Page, scene: Scene) -> None:
+    page.goto(f"{scene.address}/workers/{WORKER}")
+    plot = page.locator("#chart-busy .plot")
+    plot.focus()
+    page.keyboard.press("End")
+    said = page.locator("#chart-busy .said")
+    expect(said).to_contain_text("UTC")
+    # The last minutes may be too young to have a snapshot.
+    for _ in range(5):
+        if "at most" in (said.text_content() or ""):
+            break
+        page.keyboard.press("ArrowLeft")
+    expect(said).to_contain_text("UTC · at most")
+    at = (said.text_content() or "").partition(" UTC")[0]
+    # Every chart says the same moment, and goes on doing so when the page is brought up to date.
+    expect(page.locator(".plot .said")).to_have_count(3)
+    expect(page.locator("#chart-cpu .said")).to_contain_text(at)
+    page.keyboard.press("ArrowLeft")
+    expect(said).not_to_contain_text(at)
+    page.evaluate("document.dispatchEvent(new Event('holdfast:changed'))")
+    expect(said).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".said")).to_have_count(0)
+    plot.hover(position={"x": 40, "y": 40})
+    expect(said).to_be_visible()
+    plot.dblclick(position={"x": 40, "y": 40})
+    expect(page.locator(".seg [aria-current=true]")).to_have_text("15m")
+    page.get_by_role("link", name="Now").click()
+    expect(page.get_by_role("link", name="Later")).to_have_count(0)
+
+
 def test_it_can_be_read_without_scripts(browser: Browser, scene: Scene) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -243,4 +286,4 @@ def test_the_theme_is_chosen(page: Page, scene: Scene) -> None:
     page.goto(f"{scene.address}/tasks")
     page.get_by_role("button", name="Dark").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(14, 16, 18)"
+    expect(page.locator("body")).to_have_css("background-color", "rgb(14, 16, 18)")

@@ -11,8 +11,15 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from holdfast import Holdfast
+from holdfast.core.identity import new_id
+from holdfast.core.options.policy import Policy
+from holdfast.core.outcome import Failed
+from holdfast.core.result import TaskError
+from holdfast.store.verbs import submit
 from holdfast.web import dashboard
 from holdfast.web.access import Role, Visitor
+from tests.client.conftest import Hands
+from tests.support.verbs import submission
 from tests.web.client import WebClient
 from tests.web.pages.budget import asked
 from tests.web.pages.zoo import SCHEDULE, WORKER, Zoo
@@ -34,7 +41,7 @@ BUDGETS = {
     "/queues": (28, 100),
     "/queues/default": (34, 100),
     "/workers": (16, 60),
-    f"/workers/{WORKER}": (22, 100),
+    f"/workers/{WORKER}": (24, 100),
     "/dead-letters": (22, 80),
     "/audit": (18, 80),
 }
@@ -222,6 +229,57 @@ def test_links_begin_with_the_prefix(
             links = re.findall(r'(?:href|action|src|data-again)="(/[^"]*)"', text)
             assert links
             assert [link for link in links if not link.startswith("/ops/queue/")] == []
+
+
+def test_what_a_task_has_sent(app: Holdfast, hands: Hands, zoo: Zoo, admin: WebClient) -> None:
+    sent = [new_id() for _ in range(21)]
+    submissions = [
+        submission(id=id, task_name="shop.child", parent_id=zoo.done.id.bytes) for id in sent
+    ]
+    hands.run(submit.submit(submissions))
+    text = admin.get(f"/tasks/{zoo.done.id}").text
+    check_markup(text)
+    link = f"/tasks?parent={zoo.done.id}"
+    assert text.count(">shop.child<") == 20
+    assert f'href="{link}"' in text
+    assert len(re.findall(r'id="t-', admin.get(link).text)) == 21
+    assert "Cancel 21 tasks?" in admin.get(f"/tasks/bulk/cancel?parent={zoo.done.id}").text
+    assert "Not filtered" in admin.get("/tasks?parent=nobody").text
+    assert "sent by this" not in admin.get(f"/tasks/{zoo.failed.id}").text
+
+
+def test_a_worker_says_what_each_child_runs(
+    app: Holdfast, hands: Hands, zoo: Zoo, admin: WebClient
+) -> None:
+    name = "child-1"
+    assert name in admin.get(f"/workers/{WORKER}").text
+    assert ">shop.run<" in admin.get("/workers").text
+    for query in ("", "?r=15m", "?r=7d", "?until=2026-01-01"):
+        text = admin.get(f"/workers/{WORKER}{query}").text
+        assert "Tasks at once" in text
+        check_markup(text)
+
+
+def test_dead_letters_by_cause(app: Holdfast, hands: Hands, zoo: Zoo, admin: WebClient) -> None:
+    for code in ("TIMEOUT", "TIMEOUT", "NO_ROOM"):
+        handle = app.options(queue="dead").send("shop.fail")
+        hands.end(hands.take(handle), Failed(TaskError(code, f"why {code}")), Policy())
+    text = admin.get("/dead-letters").text
+    check_markup(text)
+    causes = re.findall(r'title="shop.fail"><bdi>shop.fail</bdi></a><span>([^<]+)</span>', text)
+    assert causes == ["failed 2 times", "failed 2 times"]
+    assert "/tasks?dead=1&amp;name=shop.fail&amp;error=TIMEOUT" in text
+    assert "why TIMEOUT" in text
+
+
+def test_charts_of_another_time(zoo: Zoo, admin: WebClient) -> None:
+    for path in ("/", "/queues/default", f"/workers/{WORKER}"):
+        text = admin.get(f"{path}?r=15m&until=2026-01-01T12:00").text
+        check_markup(text)
+        assert 'title="Half of it later"' in text
+        assert f'href="{path}?r=15m&amp;until=2026-01-01T11%3A52"' in text
+    assert "Needs attention" not in admin.get("/?until=2026-01-01T12:00").text
+    assert "Needs attention" in admin.get("/").text
 
 
 def test_what_is_not_there(zoo: Zoo, admin: WebClient) -> None:

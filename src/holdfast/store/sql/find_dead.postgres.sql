@@ -24,6 +24,7 @@ WITH candidates AS MATERIALIZED (
         AND (:tag::text IS NULL OR position(:tag::text IN task.tags) > 0)
         AND (:worker_id::text IS NULL OR task.claimed_by_worker_id = :worker_id::text)
         AND (:workflow_id::uuid IS NULL OR task.workflow_id = :workflow_id::uuid)
+    AND (:parent_id::uuid IS NULL OR task.parent_id = :parent_id::uuid)
         AND (:created_from::timestamptz IS NULL OR task.created_at >= :created_from::timestamptz)
         AND (:created_until::timestamptz IS NULL OR task.created_at < :created_until::timestamptz)
         AND (:ended_from::timestamptz IS NULL OR task.finished_at >= :ended_from::timestamptz)

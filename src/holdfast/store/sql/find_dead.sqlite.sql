@@ -28,6 +28,7 @@ WITH candidates AS MATERIALIZED (
         AND (:tag IS NULL OR instr(task.tags, :tag) > 0)
         AND (:worker_id IS NULL OR task.claimed_by_worker_id = :worker_id)
         AND (:workflow_id IS NULL OR task.workflow_id = :workflow_id)
+    AND (:parent_id IS NULL OR task.parent_id = :parent_id)
         AND (:created_from IS NULL OR task.created_at >= :created_from)
         AND (:created_until IS NULL OR task.created_at < :created_until)
         AND (:ended_from IS NULL OR task.finished_at >= :ended_from)

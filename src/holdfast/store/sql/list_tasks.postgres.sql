@@ -44,6 +44,10 @@ WITH candidates AS MATERIALIZED (
     (SELECT id FROM holdfast_tasks
      WHERE :path = 'workflow' AND workflow_id = :workflow_id::uuid AND id < :before::uuid
      ORDER BY id DESC LIMIT :scan::int)
+    UNION ALL
+    (SELECT id FROM holdfast_tasks
+     WHERE :path = 'parent' AND parent_id = :parent_id::uuid AND id < :before::uuid
+     ORDER BY id DESC LIMIT :scan::int)
 ), found AS (
     SELECT task.id
     FROM holdfast_tasks AS task
@@ -55,6 +59,7 @@ WITH candidates AS MATERIALIZED (
         AND (:worker_id::text IS NULL OR task.claimed_by_worker_id = :worker_id::text)
         AND (:error_code::text IS NULL OR task.error_code = :error_code::text)
         AND (:workflow_id::uuid IS NULL OR task.workflow_id = :workflow_id::uuid)
+        AND (:parent_id::uuid IS NULL OR task.parent_id = :parent_id::uuid)
         AND (:tag::text IS NULL OR position(:tag::text IN task.tags) > 0)
         AND (:dead::bool IS NULL OR coalesce(task.dead, false) = :dead::bool)
         AND (:text::text IS NULL OR position(:text::text IN lower(

@@ -55,6 +55,11 @@ WITH candidates AS MATERIALIZED (
         SELECT id FROM holdfast_tasks
         WHERE :path = 'workflow' AND workflow_id = :workflow_id AND id < iif(:before = 'ffffffff-ffff-ffff-ffff-ffffffffffff', x'', :before)
         ORDER BY id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id FROM holdfast_tasks
+        WHERE :path = 'parent' AND parent_id = :parent_id AND id < iif(:before = 'ffffffff-ffff-ffff-ffff-ffffffffffff', x'', :before)
+        ORDER BY id DESC LIMIT :scan)
 ), found AS (
     SELECT task.id, task.seq
     FROM holdfast_tasks AS task
@@ -66,6 +71,7 @@ WITH candidates AS MATERIALIZED (
         AND (:worker_id IS NULL OR task.claimed_by_worker_id = :worker_id)
         AND (:error_code IS NULL OR task.error_code = :error_code)
         AND (:workflow_id IS NULL OR task.workflow_id = :workflow_id)
+        AND (:parent_id IS NULL OR task.parent_id = :parent_id)
         AND (:tag IS NULL OR instr(task.tags, :tag) > 0)
         AND (:dead IS NULL OR ifnull(task.dead, 0) = :dead)
         AND (:text IS NULL OR instr(lower(

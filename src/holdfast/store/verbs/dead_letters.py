@@ -149,6 +149,7 @@ def _params(wanted: DeadLetterFilter, before: bytes | None) -> dict[str, object]
         "tag": None if wanted.tag is None else to_json(wanted.tag),
         "worker_id": wanted.worker_id,
         "workflow_id": wanted.workflow_id,
+        "parent_id": wanted.parent_id,
         "created_from": at(wanted.created_from),
         "created_until": at(wanted.created_until),
         "ended_from": at(wanted.ended_from),

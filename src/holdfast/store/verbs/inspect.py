@@ -234,6 +234,8 @@ def path_of(wanted: TaskFilter) -> str:
     """The narrowest way to the tasks that fit."""
     if wanted.workflow_id is not None:
         return "workflow"
+    if wanted.parent_id is not None:
+        return "parent"
     if wanted.error_code is not None:
         return "failed"
     one = "" if wanted.queue_name is None else "_of"
@@ -265,6 +267,7 @@ def _filter(wanted: TaskFilter, path: str, before: bytes, limit: int) -> dict[st
         "worker_id": wanted.worker_id,
         "error_code": wanted.error_code,
         "workflow_id": wanted.workflow_id,
+        "parent_id": wanted.parent_id,
         "dead": wanted.dead,
         "text": folded(wanted.text),
         "created_from": at(wanted.created_from),

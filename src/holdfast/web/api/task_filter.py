@@ -40,6 +40,8 @@ class TaskWhere(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     worker_id: Word | UnsetType = UNSET
     error_code: Word | UnsetType = UNSET
     workflow_id: UUID | UnsetType = UNSET
+    parent_id: UUID | UnsetType = UNSET
+    """Sent by this task while it ran."""
     submitted_from: Moment | UnsetType = UNSET
     submitted_until: Moment | UnsetType = UNSET
     dead: bool | UnsetType = UNSET

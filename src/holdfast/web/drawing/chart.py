@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, TypeAlias
 
-__all__ = ["BARS", "Line", "Plot", "plot", "round_top", "spark"]
+__all__ = ["Line", "Plot", "bridged", "plot", "round_top", "spark"]
 
 Values: TypeAlias = "Sequence[float | None]"
 WIDTH: Final = 300.0
@@ -18,7 +19,6 @@ HEIGHT: Final = 96.0
 _SPARK: Final = (88.0, 20.0)
 _MARGIN: Final = 1.8
 _TOPS: Final = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
-BARS: Final = "bars"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,20 @@ def spark(values: Values) -> Sequence[Line]:
     """One series in a line of text."""
     most = max((value for value in values if value is not None), default=0.0)
     return _lines(values, most or 1.0, *_SPARK, _MARGIN)
+
+
+def bridged(values: Values, most: int | None = None) -> list[float | None]:
+    """The same, with what is absent on the line between those around it; gaps of more than `most`
+    stay."""
+    found: list[float | None] = list(values)
+    known = [(place, value) for place, value in enumerate(values) if value is not None]
+    for (first, low), (second, high) in pairwise(known):
+        gap = second - first
+        if most is not None and gap > most:
+            continue
+        for place in range(first + 1, second):
+            found[place] = low + (high - low) * (place - first) / gap
+    return found
 
 
 def _lines(values: Values, top: float, width: float, height: float, margin: float) -> list[Line]:

@@ -150,7 +150,12 @@ def _stack(columns: defaultdict[int, list[_Stop[K]]]) -> float:
         for stop in column:
             stop.y = y
             y += stop.room
-    return most + 2 * _EDGE - (_DOWN - HEIGHT)
+    ends = [
+        stop.y + (_THIN if stop.key is None else HEIGHT)
+        for column in columns.values()
+        for stop in column
+    ]
+    return max(ends, default=0.0) + _EDGE
 
 
 def _edge(parent: K, child: K, way: Sequence[_Stop[K]]) -> GraphEdge[K]:

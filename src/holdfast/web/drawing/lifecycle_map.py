@@ -127,6 +127,9 @@ def _possible(status: TaskStatus, without: Collection[Verb]) -> dict[TaskStatus,
             continue
         for target in targets(verb, status):
             # A resubmit leads there with a delay only, which is not what its button gives.
-            if target is not status and (verb, target) != (Verb.RESUBMIT, TaskStatus.SCHEDULED):
+            if target is status or (verb, target) == (Verb.RESUBMIT, TaskStatus.SCHEDULED):
+                continue
+            # What is no step of a workflow has nothing to wait for, whatever the verb.
+            if target is not TaskStatus.WAITING or Verb.UNBLOCK not in without:
                 found.setdefault(target, verb)
     return found

@@ -7,18 +7,25 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 from typing import Final
 
 from holdfast.client.stats_control import CountedTasks, StatsSeries
-from holdfast.web.drawing.chart import Plot, plot
+from holdfast.web.drawing.chart import Plot, bridged, plot
 from holdfast.web.pages.words import compact, count_of, duration, number, percent
 
-__all__ = ["RANGES", "Chart", "ChartKey", "charts_of", "depth_of"]
+__all__ = [
+    "SHORT",
+    "Chart",
+    "ChartKey",
+    "charts_of",
+    "depth_of",
+    "said_at",
+    "ticks_of",
+    "times_of",
+]
 
-RANGES: Final = {"15m": 900, "1h": 3_600, "6h": 21_600, "24h": 86_400, "7d": 604_800}
-"""What may be chosen, in seconds."""
-_SHORT: Final = 90_000
+SHORT: Final = 90_000
+"""Seconds up to which a time of day says which moment is meant."""
 _LATELY: Final = 5
 
 Values = Sequence[float | None]
@@ -63,7 +70,7 @@ class Chart:
 
 def charts_of(series: StatsSeries, *, run_time: bool) -> list[Chart]:
     """Throughput, wait or run time, failures, depth; all over the same time."""
-    times = _times(series)
+    times = times_of(series.start, series.until)
     counted = {point.at: point.counted for point in series.points}
     steps = [counted.get(at) for at in series.times]
     return [
@@ -89,11 +96,11 @@ def _throughput(
         [ChartKey("completed", "completed")],
         f"{total:,} in all",
         plot(values),
-        _ticks(plot(values).top, compact),
+        ticks_of(plot(values).top, compact),
         times,
         f"Tasks completed per minute: {number(now)} lately",
         empty="" if total else "Shows with the first ending",
-        values=_said(series, values, compact),
+        values=_said(series, ("", values, compact)),
     )
 
 
@@ -111,7 +118,7 @@ def _latency(
     high, middle = of("p95"), of("p50")
     known = [value for value in high if value is not None]
     median = next((value for value in reversed(middle) if value is not None), None)
-    drawn = plot(_bridged(high), _bridged(middle))
+    drawn = plot(bridged(high), bridged(middle))
     title = "Run time" if run_time else "Wait"
     return Chart(
         "run" if run_time else "wait",
@@ -126,13 +133,13 @@ def _latency(
         ],
         "",
         drawn,
-        _ticks(drawn.top, duration),
+        ticks_of(drawn.top, duration),
         times,
         f"{title} of tasks, 95th percentile: {duration(known[-1]) if known else 'nothing yet'}",
         empty=""
         if known
         else ("Start to end, p50 and p95" if run_time else "Until a worker is free"),
-        values=_said(series, high, duration),
+        values=_said(series, ("p95", high, duration), ("p50", middle, duration)),
     )
 
 
@@ -151,12 +158,12 @@ def _failures(
         [ChartKey("failed", f"{percent(total / ended)} of endings" if ended else "")],
         "",
         drawn,
-        _ticks(drawn.top, compact),
+        ticks_of(drawn.top, compact),
         times,
         f"Tasks that ended badly: {count_of(total, 'failure')}",
         link="by cause" if total else "",
         empty="" if ended else "None so far",
-        values=_said(series, values, compact),
+        values=_said(series, ("", values, compact)),
     )
 
 
@@ -173,11 +180,11 @@ def _depth(series: StatsSeries, times: Sequence[str]) -> Chart:
         [ChartKey("stalled", "pending")],
         f"at most {max(known):,.0f}" if known else "",
         drawn,
-        _ticks(drawn.top, compact),
+        ticks_of(drawn.top, compact),
         times,
         f"Tasks that wait for a worker: {number(now)}",
         empty="" if known else "Nothing pending",
-        values=_said(series, values, compact),
+        values=_said(series, ("", values, compact)),
     )
 
 
@@ -190,26 +197,24 @@ def depth_of(series: StatsSeries, queue: str | None) -> list[float | None]:
     return [found.get(at) for at in series.times]
 
 
-def _bridged(values: Sequence[float | None]) -> list[float | None]:
-    """Steps in which nothing ran lie on the line between those around them."""
-    found: list[float | None] = list(values)
-    known = [place for place, value in enumerate(values) if value is not None]
-    for first, second in pairwise(known):
-        low, high = values[first] or 0.0, values[second] or 0.0
-        for place in range(first + 1, second):
-            found[place] = low + (high - low) * (place - first) / (second - first)
-    return found
-
-
-def _said(
-    series: StatsSeries, values: Values, say: Callable[[float], str]
+def said_at(
+    times: Sequence[datetime],
+    lines: Sequence[tuple[str, Values, Callable[[float], str]]],
+    *,
+    short: bool,
 ) -> list[tuple[str, str]]:
-    is_short = (series.until - series.start).total_seconds() < _SHORT
-    form = "%H:%M" if is_short else "%d %b %H:%M"
-    return [
-        (f"{at:{form}}", "–" if value is None else say(value))
-        for at, value in zip(series.times, values, strict=True)
-    ]
+    """For each step its time, and in words what each line is there; names are said of several."""
+    form = "%H:%M UTC" if short else "%d %b %H:%M UTC"
+    found = []
+    for place, at in enumerate(times):
+        parts = [(name, values[place], say) for name, values, say in lines]
+        known = [
+            f"{name} {say(value)}" if name else say(value)
+            for name, value, say in parts
+            if value is not None
+        ]
+        found.append((f"{at:{form}}", ", ".join(known) or "–"))
+    return found
 
 
 def _lately(values: Sequence[float]) -> float:
@@ -218,12 +223,22 @@ def _lately(values: Sequence[float]) -> float:
     return sum(some) / len(some) if some else 0.0
 
 
-def _ticks(top: float, said: Callable[[float], str]) -> list[str]:
+def ticks_of(top: float, said: Callable[[float], str]) -> list[str]:
+    """What the y axis says: top, middle, bottom."""
     return [said(top), said(top / 2), "0"]
 
 
-def _times(series: StatsSeries) -> list[str]:
-    middle = series.start + (series.until - series.start) / 2
-    is_short = (series.until - series.start).total_seconds() < _SHORT
-    form = "%H:%M" if is_short else "%d %b"
-    return [f"{at:{form}}" for at in (series.start, middle, series.until)]
+def times_of(start: datetime, until: datetime) -> list[str]:
+    """What the x axis says: left, middle, right."""
+    form = "%H:%M" if (until - start).total_seconds() < SHORT else "%d %b"
+    return [f"{at:{form}}" for at in (start, start + (until - start) / 2, until)]
+
+
+def _said(
+    series: StatsSeries, *lines: tuple[str, Values, Callable[[float], str]]
+) -> list[tuple[str, str]]:
+    return said_at(series.times, lines, short=_is_short(series))
+
+
+def _is_short(series: StatsSeries) -> bool:
+    return (series.until - series.start).total_seconds() < SHORT

@@ -1,6 +1,7 @@
 """Dead letters: what failed for good, together by cause, until somebody decides.
 
-The newest five hundred are put together here; how many there are in all is counted by the store.
+The newest ten thousand are counted by the store, which reads them by their index; what a cause says
+is taken from the newest hundred. So the page costs the same however many there are.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 from starlette.responses import Response
 
+from holdfast.client.dead_letter_control import DeadCount, DeadOverview
 from holdfast.client.info import TaskInfo
 from holdfast.web.access import Role
 from holdfast.web.context import Context
@@ -23,10 +25,11 @@ from holdfast.web.route import WebRoute
 
 __all__ = ["ROUTES", "Cause"]
 
-_LOOKED_AT: Final = 500
+_LOOKED_AT: Final = 100
 _SHOWN: Final = 50
 _SAMPLES: Final = 20
-_STEPS: Final = 30
+_STEPS: Final = 24
+_HOUR: Final = timedelta(hours=1)
 
 
 @dataclass(slots=True)
@@ -35,19 +38,17 @@ class Cause:
 
     name: str
     code: str
-    error: str
-    tasks: list[TaskInfo] = field(default_factory=list)
+    number: int
+    first_at: datetime
+    last_at: datetime
+    hours: list[DeadCount] = field(default_factory=list)
+    error: str = ""
+    """What the newest of them says."""
+    last: TaskInfo | None = None
+    """The newest of them, if it is among those that were read."""
     spark: Sequence[Line] = ()
-
-    @property
-    def last(self) -> TaskInfo:
-        """The newest of them."""
-        return self.tasks[0]
-
-    @property
-    def first_at(self) -> datetime | None:
-        """When the oldest of them ended."""
-        return self.tasks[-1].finished_at
+    span: str = ""
+    """The time that is drawn."""
 
 
 async def show_dead_letters(context: Context) -> Response:
@@ -55,9 +56,11 @@ async def show_dead_letters(context: Context) -> Response:
     control = context.control
     now = await control.anow()
     page = await control.dead_letters.alist(limit=_LOOKED_AT)
+    overview = await control.dead_letters.aoverview()
     depths = await control.stats.adepths()
-    total = max(sum(depth.dead for depth in depths), len(page.tasks))
-    causes = _causes(context, page.tasks, now)
+    causes = _causes(overview, now)
+    _say(context, causes, page.tasks)
+    counted = sum(cause.number for cause in causes)
     return render(
         context,
         "dead_letters.html",
@@ -65,9 +68,9 @@ async def show_dead_letters(context: Context) -> Response:
         here="dead",
         title="Dead letters",
         navigation=await navigation(context),
-        total=total,
-        looked_at=len(page.tasks),
-        more=page.next is not None,
+        total=max(sum(depth.dead for depth in depths), counted),
+        counted=counted,
+        more=not overview.is_all,
         causes=causes[:_SHOWN],
         others=max(0, len(causes) - _SHOWN),
         samples=await rows_of(context, page.tasks[:_SAMPLES], now),
@@ -75,39 +78,53 @@ async def show_dead_letters(context: Context) -> Response:
     )
 
 
-def _causes(context: Context, tasks: Sequence[TaskInfo], now: datetime) -> list[Cause]:
+def _causes(overview: DeadOverview, now: datetime) -> list[Cause]:
+    """Whatever their queues and versions are."""
     found: dict[tuple[str, str], Cause] = {}
-    for info in tasks:
-        error = info.error
-        head = info.error_code or ""
-        if error is not None:
-            head = error.type_name or str(error.error_code)
+    for each in overview.causes:
+        code = each.error_code or ""
         cause = found.setdefault(
-            (info.name, head),
-            Cause(info.name, info.error_code or "", context.payloads.said(_said(info, head))),
+            (each.name, code), Cause(each.name, code, 0, each.first_at, each.last_at, error=code)
         )
-        cause.tasks.append(info)
+        cause.number += each.count
+        cause.first_at = min(cause.first_at, each.first_at)
+        cause.last_at = max(cause.last_at, each.last_at)
+        cause.hours += overview.by_hour[each]
     for cause in found.values():
-        cause.spark = spark(_over_time(cause.tasks, now))
-    return sorted(found.values(), key=lambda cause: -len(cause.tasks))
+        _draw(cause, now)
+    return sorted(found.values(), key=lambda cause: (-cause.number, cause.name))
 
 
-def _said(info: TaskInfo, head: str) -> str:
-    message = info.error.message if info.error is not None else info.failed_reason or ""
-    return f"{head}: {message}" if message else head
-
-
-def _over_time(tasks: Sequence[TaskInfo], now: datetime) -> list[float]:
-    """How many ended in each thirtieth of the time since the first."""
-    ends = [info.finished_at for info in tasks if info.finished_at is not None]
+def _draw(cause: Cause, now: datetime) -> None:
+    """By the hour of the last day, or in as many parts of the time since the first."""
+    hours = max(_STEPS, int((now - cause.first_at) / _HOUR) + 1)
+    cause.span = "24 h" if hours <= _STEPS else f"{hours / 24:.0f} d"
+    start = now - hours * _HOUR
     values = [0.0] * _STEPS
-    if not ends:
-        return values
-    span = max(now - min(ends), timedelta(minutes=30))
-    for at in ends:
-        place = int((1 - (now - at) / span) * (_STEPS - 1))
-        values[min(_STEPS - 1, max(0, place))] += 1
-    return values
+    for each in cause.hours:
+        place = int((each.at - start) / (hours * _HOUR) * _STEPS)
+        values[min(_STEPS - 1, max(0, place))] += each.count
+    cause.spark = spark(values)
+
+
+def _say(context: Context, causes: Sequence[Cause], tasks: Sequence[TaskInfo]) -> None:
+    """What each cause says, and its newest task, as far as they are among these."""
+    newest: dict[tuple[str, str], TaskInfo] = {}
+    for info in tasks:
+        newest.setdefault((info.name, info.error_code or ""), info)
+    for cause in causes:
+        cause.last = newest.get((cause.name, cause.code))
+        if cause.last is not None:
+            cause.error = context.payloads.said(_said(cause.last))
+
+
+def _said(info: TaskInfo) -> str:
+    error = info.error
+    head = info.error_code or ""
+    if error is not None:
+        head = error.type_name or str(error.error_code)
+    message = error.message if error is not None else info.failed_reason or ""
+    return f"{head}: {message}" if message else head
 
 
 ROUTES: Final = (

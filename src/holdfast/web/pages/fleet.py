@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.client.control import QueueInfo
+from holdfast.client.info import TaskInfo
 from holdfast.client.stats_control import QueueDepth, StatsPoint, StatsSeries
 from holdfast.client.worker_control import WorkerInfo
+from holdfast.core.status import TaskStatus
 from holdfast.web.drawing.chart import Line, spark
 from holdfast.web.pages.charts import depth_of
+from holdfast.web.pages.words import percent
 
 __all__ = ["QueueRow", "WorkerRow", "queue_rows", "worker_rows"]
 
@@ -47,6 +51,8 @@ class WorkerRow:
     info: WorkerInfo
     slots: int
     busy: int
+    runs: str = ""
+    """What it runs now, in words; empty if that was not asked for."""
 
     @property
     def hue(self) -> str:
@@ -70,6 +76,11 @@ class WorkerRow:
         if self.info.state == "silent":
             return "gone"
         return "running" if self.info.state == "alive" and not self.info.command else "pause"
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether there is somebody to hear an order that it has not been given yet."""
+        return self.info.state != "stopped" and self.info.command is None
 
     @property
     def squares(self) -> list[str]:
@@ -113,8 +124,11 @@ def queue_rows(
     return sorted(rows, key=lambda row: (-row.info.pending, row.info.name))
 
 
-def worker_rows(workers: Sequence[WorkerInfo]) -> list[WorkerRow]:
-    """The workers, those that are gone last."""
+def worker_rows(workers: Sequence[WorkerInfo], running: Sequence[TaskInfo] = ()) -> list[WorkerRow]:
+    """The workers, those that are gone last; `running` is what they have in hand."""
+    runs: defaultdict[str, list[TaskInfo]] = defaultdict(list)
+    for task in running:
+        runs[task.claimed_by_worker_id or ""].append(task)
     order = {"alive": 0, "silent": 1, "stopped": 2}
     rows = []
     for worker in workers:
@@ -123,8 +137,24 @@ def worker_rows(workers: Sequence[WorkerInfo]) -> list[WorkerRow]:
         latest = worker.latest
         slots = asked if isinstance(asked, int) else latest.processes if latest else 0
         busy = 0 if latest is None or worker.state == "stopped" else latest.tasks_running
-        rows.append(WorkerRow(worker, max(slots, 0), busy))
+        rows.append(WorkerRow(worker, max(slots, 0), busy, _in_hand(runs[worker.id])))
     return sorted(rows, key=lambda row: (order[row.info.state], row.info.hostname, row.info.pid))
+
+
+def _in_hand(tasks: Sequence[TaskInfo]) -> str:
+    """`images.resize ×3, billing.invoice_run 34 %`: what runs, the most frequent first."""
+    by_name: defaultdict[str, list[TaskInfo]] = defaultdict(list)
+    for task in tasks:
+        if task.status is TaskStatus.RUNNING:
+            by_name[task.name].append(task)
+    words = []
+    for name, some in sorted(by_name.items(), key=lambda item: (-len(item[1]), item[0])):
+        far = some[0].progress.fraction if some[0].progress is not None else None
+        if len(some) > 1:
+            words.append(f"{name} ×{len(some)}")
+        else:
+            words.append(name if far is None else f"{name} {percent(far)}")
+    return ", ".join(words)
 
 
 def limit_words(limit: object) -> str:

@@ -9,7 +9,8 @@ from starlette.responses import Response
 from holdfast.web.access import Role
 from holdfast.web.context import Context
 from holdfast.web.pages.attention import notices
-from holdfast.web.pages.charts import RANGES, charts_of
+from holdfast.web.pages.chart_range import ChartRange
+from holdfast.web.pages.charts import charts_of
 from holdfast.web.pages.fleet import queue_rows, worker_rows
 from holdfast.web.pages.navigation import navigation
 from holdfast.web.pages.template import render
@@ -23,15 +24,13 @@ _SHOWN_WORKERS: Final = 12
 
 async def show_overview(context: Context) -> Response:
     """The page."""
-    asked = context.request.query_params.get("r", "1h")
-    chosen = asked if asked in RANGES else "1h"
     run_time = context.request.query_params.get("chart") == "run"
-    last = RANGES[chosen]
     control = context.control
     now = await control.anow()
-    series = await control.stats.aseries(last=last)
-    by_task = await control.stats.asummary(last=last, by="task")
-    by_queue = await control.stats.asummary(last=last, by="queue")
+    shown = ChartRange.read(context.request, now)
+    series = await control.stats.aseries(**shown.options)
+    by_task = await control.stats.asummary(**shown.options, by="task")
+    by_queue = await control.stats.asummary(**shown.options, by="queue")
     depths = await control.stats.adepths()
     queues = await control.queues.alist()
     workers = await control.workers.alist()
@@ -39,6 +38,9 @@ async def show_overview(context: Context) -> Response:
     fleet = worker_rows(workers)
     newest = await control.tasks.alist(limit=1)
     alive = [row for row in fleet if row.info.state == "alive"]
+    found = []
+    if shown.until is None:
+        found = await notices(context, series, by_task, queues, workers, now)
     return render(
         context,
         "overview.html",
@@ -47,10 +49,10 @@ async def show_overview(context: Context) -> Response:
         title="Overview",
         navigation=await navigation(context),
         store=context.app.config.store.masked,
-        ranges=list(RANGES),
-        chosen=chosen,
+        range=shown,
+        span=(series.start, series.until),
         run_time=run_time,
-        notices=await notices(context, series, by_task, queues, workers, now),
+        notices=found,
         charts=charts_of(series, run_time=run_time),
         rows=rows[:_SHOWN_QUEUES],
         queues=len(rows),

@@ -11,7 +11,8 @@ from holdfast.core.errors import ConfigError
 from holdfast.core.options.limit import Limit
 from holdfast.web.access import Role
 from holdfast.web.context import Context
-from holdfast.web.pages.charts import RANGES, charts_of
+from holdfast.web.pages.chart_range import RANGES, ChartRange
+from holdfast.web.pages.charts import charts_of
 from holdfast.web.pages.fleet import queue_rows, worker_rows
 from holdfast.web.pages.navigation import navigation
 from holdfast.web.pages.task_list import rows_of
@@ -51,13 +52,12 @@ async def show_queues(context: Context) -> Response:
 async def show_queue(context: Context) -> Response:
     """One queue."""
     name: str = context.request.path_params["name"]
-    asked = context.request.query_params.get("r", "1h")
-    chosen = asked if asked in RANGES else "1h"
     control = context.control
     now = await control.anow()
-    series = await control.stats.aseries(last=RANGES[chosen], queue=name)
-    by_queue = await control.stats.asummary(last=RANGES[chosen], queue=name, by="queue")
-    by_task = await control.stats.asummary(last=RANGES[chosen], queue=name, by="task")
+    shown = ChartRange.read(context.request, now)
+    series = await control.stats.aseries(**shown.options, queue=name)
+    by_queue = await control.stats.asummary(**shown.options, queue=name, by="queue")
+    by_task = await control.stats.asummary(**shown.options, queue=name, by="task")
     depths = [depth for depth in await control.stats.adepths() if depth.queue == name]
     queues = [queue for queue in await control.queues.alist() if queue.name == name]
     workers = [worker for worker in await control.workers.alist() if name in worker.queues]
@@ -76,8 +76,8 @@ async def show_queue(context: Context) -> Response:
         navigation=await navigation(context),
         name=name,
         row=row,
-        ranges=list(RANGES),
-        chosen=chosen,
+        range=shown,
+        span=(series.start, series.until),
         run_time=run_time,
         charts=charts_of(series, run_time=run_time),
         by_task=sorted(by_task, key=lambda point: -point.counted.ended)[:20],

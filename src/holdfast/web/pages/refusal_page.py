@@ -20,6 +20,7 @@ def refusal_page(request: Request, problem: Problem) -> Response:
         title=problem.title,
         status=problem.status,
         problem=problem,
+        sentence=problem.detail[:1].upper() + problem.detail[1:],
         back=_back(request),
     )
 

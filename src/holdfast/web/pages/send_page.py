@@ -43,6 +43,8 @@ class SendForm:
     priority: str = ""
     delay: str = ""
     again: str = ""
+    has_secrets: bool = False
+    """Some values were left out that must be typed again."""
     problems: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -63,7 +65,7 @@ class SendForm:
         """What came with a form."""
         form = cls()
         for each in fields(cls):
-            if each.name != "problems" and each.name in given:
+            if each.name in _TYPED and each.name in given:
                 setattr(form, each.name, given[each.name][-1].strip()[:_LONGEST])
         return form
 
@@ -77,9 +79,7 @@ async def show_form(context: Context) -> Response:
         args, kwargs = context.payloads.value(info.args), context.payloads.value(info.kwargs)
         form = SendForm.of(info, args, kwargs)
         if (args, kwargs) != (info.args, info.kwargs):
-            form.problems["kwargs"] = (
-                "some values are secret: they were left out here, type them again"
-            )
+            form.has_secrets = True
     return await _form(context, form)
 
 
@@ -114,7 +114,7 @@ async def send(context: Context) -> Response:
                 await context.control.audit.arecord("send", f"task {handle.id}", detail=detail)
     except HoldfastError as error:
         name = getattr(error, "option", None)
-        form.problems[name if name in _FIELDS else "kwargs"] = str(error)
+        form.problems[name if name in _TYPED else "kwargs"] = str(error)
         return await _form(context, form, 422)
     done = "send" if handle.created else "same"
     return RedirectResponse(context.url(f"/tasks/{handle.id}", done=done), status_code=303)
@@ -137,7 +137,7 @@ async def _form(context: Context, form: SendForm, status: int = 200) -> Response
     )
 
 
-_FIELDS: Final = {each.name for each in fields(SendForm)}
+_TYPED: Final = {each.name for each in fields(SendForm) if each.type == "str"}
 
 
 def _json(form: SendForm, name: str, kind: type) -> Any:

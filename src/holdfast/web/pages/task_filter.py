@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
+from uuid import UUID
 
 from holdfast.client.task_search import Filter
 from holdfast.core.errors import ConfigError
@@ -34,6 +35,8 @@ class TaskChoice:
     tag: str | None = None
     worker: str | None = None
     error: str | None = None
+    parent: str | None = None
+    """The id of the task that sent them."""
     since: str | None = None
     """`2h`, `30d`, or a moment: sent since then."""
     until: str | None = None
@@ -53,6 +56,8 @@ class TaskChoice:
                 found[name] = tuple(dict.fromkeys(map(_status, ",".join(values).split(","))))
             elif name == "dead":
                 found[name] = values[-1] not in ("0", "no", "false")
+            elif name == "parent":
+                found[name] = _id(values[-1])
             else:
                 found[name] = _text(name, values[-1])
         choice = cls(**found)
@@ -99,6 +104,7 @@ class TaskChoice:
             "tag": self.tag,
             "worker_id": self.worker,
             "error_code": self.error,
+            "parent_id": self.parent,
             "submitted_from": _moment("since", self.since, now),
             "submitted_until": _moment("until", self.until, now),
             "text": self.text,
@@ -120,6 +126,15 @@ def _status(text: str) -> TaskStatus:
     except ValueError:
         known = ", ".join(status.value.lower() for status in TaskStatus)
         raise ConfigError(f"status={text!r:.100}: there are {known}", option="status") from None
+
+
+def _id(text: str) -> str:
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise ConfigError(
+            f"parent={text!r:.100} is not the id of a task", option="parent"
+        ) from None
 
 
 def _text(name: str, value: str) -> str:

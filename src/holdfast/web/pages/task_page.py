@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from holdfast.client.info import Attempt, TaskInfo
 from holdfast.client.task_questions import CheckpointInfo
+from holdfast.client.task_search import TaskPage
 from holdfast.core.lifecycle import Verb, legal
 from holdfast.core.result import TaskError
 from holdfast.core.status import AttemptOutcome, TaskStatus
@@ -33,6 +34,7 @@ __all__ = ["ROUTES"]
 _ATTEMPTS: Final = 3
 """How many are shown side by side unless all are asked for."""
 _MOST_ATTEMPTS: Final = 50
+_CHILDREN: Final = 20
 _OF_WORKFLOWS: Final = (Verb.HAND_OVER, Verb.HOLD, Verb.UNBLOCK, Verb.SKIP, Verb.SETTLE)
 _HUES: Final[Mapping[AttemptOutcome, str]] = {
     AttemptOutcome.COMPLETED: "completed",
@@ -86,6 +88,7 @@ async def show_task(context: Context) -> Response:
     attempts = await tasks.aattempts(id)
     why = await tasks.awhy(id)
     waits_for = await tasks.adependencies(id) if info.workflow_id is not None else []
+    sent = await tasks.alist(parent_id=id, limit=_CHILDREN) if info.attempt else TaskPage((), None)
     log: LogView | None = None
     checkpoints: list[tuple[str, ValueNode]] = []
     if context.visitor.payloads:
@@ -118,7 +121,8 @@ async def show_task(context: Context) -> Response:
         log=log,
         log_level=context.request.query_params.get("level"),
         checkpoints=checkpoints,
-        children=(),
+        children=sent.tasks,
+        more_children=sent.next is not None,
         waits_for=[(UUID(bytes=each.parent_id), each) for each in waits_for],
         arguments=_arguments(context, info) if context.visitor.payloads else None,
         arguments_text=value_text(context.payloads.value(_named(info))),

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -32,6 +32,8 @@ LIVE: Final = "x-holdfast-live"
 THEME_COOKIE: Final = "holdfast_theme"
 THEMES: Final = ("light", "dark", "auto")
 _AGES: Final = re.compile(r"<time[^>]*>|(?<=>)[^<]*(?=</time>)")
+_CODE: Final = re.compile(r"`([^`\n]{1,200})`")
+_MOMENT: Final = re.compile(r"\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?\+00:00")
 _LOUD: Final = frozenset({TaskStatus.FAILED, TaskStatus.STALLED, TaskStatus.DROPPED})
 
 
@@ -129,9 +131,16 @@ def _engine() -> Environment:
         memory=words.memory,
         number=words.number,
         percent=words.percent,
+        prose=_prose,
         visible=shown,
     )
     return engine
+
+
+def _prose(text: str) -> Markup:
+    """A sentence of ours: what stands in backticks as code, moments as pages say them."""
+    safe = _MOMENT.sub(r"\1 \2 UTC", str(escape(shown(text))))
+    return Markup(_CODE.sub(r"<code>\1</code>", safe))
 
 
 def _finalize(value: Any) -> Any:

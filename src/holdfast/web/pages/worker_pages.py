@@ -9,11 +9,13 @@ from starlette.responses import RedirectResponse, Response
 
 from holdfast.web.access import Role
 from holdfast.web.context import Context
+from holdfast.web.pages.chart_range import ChartRange
 from holdfast.web.pages.fleet import worker_rows
 from holdfast.web.pages.navigation import navigation
 from holdfast.web.pages.task_list import rows_of
 from holdfast.web.pages.template import render
 from holdfast.web.pages.value_tree import value_tree
+from holdfast.web.pages.worker_charts import LEAST_STEP, worker_charts
 from holdfast.web.problem import Refusal
 from holdfast.web.route import WebRoute
 
@@ -21,6 +23,9 @@ __all__ = ["ROUTES"]
 
 _SHOWS: Final = ("all", "live", "gone", "stopped")
 _MOST: Final = 500
+_IN_HAND: Final = 100
+"""Of how many running tasks the list says which they are."""
+_LAST: Final = 20
 
 
 async def show_workers(context: Context) -> Response:
@@ -28,8 +33,10 @@ async def show_workers(context: Context) -> Response:
     asked = context.request.query_params.get("show", "all")
     chosen = asked if asked in _SHOWS else "all"
     now = await context.control.anow()
-    found = await context.control.workers.alist(stopped=chosen == "stopped")
-    rows = worker_rows(found)
+    control = context.control
+    found = await control.workers.alist(stopped=chosen == "stopped")
+    running = await control.tasks.alist(status=("CLAIMED", "RUNNING"), limit=_IN_HAND)
+    rows = worker_rows(found, running.tasks)
     wanted = {"live": ("alive",), "gone": ("silent",), "stopped": ("stopped",)}
     shown = [row for row in rows if row.info.state in wanted.get(chosen, ("alive", "silent"))]
     alive = [row for row in rows if row.info.state == "alive"]
@@ -60,8 +67,12 @@ async def show_worker(context: Context) -> Response:
     found = [each for each in await control.workers.alist(stopped=True) if each.id == id]
     if not found:
         raise Refusal(404, "not_found", f"there is no worker {id!r:.100}, or no more")
-    running = await control.tasks.alist(worker_id=id, status=("CLAIMED", "RUNNING"), limit=_MOST)
-    last = await control.tasks.alist(worker_id=id, limit=20)
+    shown = ChartRange.read(context.request, now)
+    running = await control.tasks.alist(worker_id=id, status=("CLAIMED", "RUNNING"), limit=_IN_HAND)
+    last = await control.tasks.alist(worker_id=id, limit=_LAST)
+    row = worker_rows(found, running.tasks)[0]
+    step = max(LEAST_STEP, shown.last / 120)
+    history = await control.workers.ahistory(id, **shown.options, step=step)
     return render(
         context,
         "worker.html",
@@ -69,10 +80,14 @@ async def show_worker(context: Context) -> Response:
         here="workers",
         title=f"{found[0].hostname} · {found[0].pid}",
         navigation=await navigation(context),
-        row=worker_rows(found)[0],
+        row=row,
+        range=shown,
+        span=(history.start, history.until),
+        charts=worker_charts(history, row.slots),
         info=found[0],
         settings=value_tree(found[0].settings),
         running=await rows_of(context, running.tasks, now),
+        more_running=running.next is not None,
         last=await rows_of(context, last.tasks, now),
         said=context.request.query_params.get("done", ""),
     )

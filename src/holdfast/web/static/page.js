@@ -9,4 +9,6 @@ import { copy, dialogs, goOn } from "./small.js";
 document.documentElement.classList.add("has-js");
 const parts = [copy, dialogs, select, keys, log, charts, goOn];
 for (const part of parts) part();
+// Where the menu is a line that is too long, the page one is on is in sight.
+document.querySelector("#nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 live();
