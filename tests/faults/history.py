@@ -24,6 +24,8 @@ ON_ITS_WAY = 0.5
 """A server may come to a statement a little after the one who sent it has been killed."""
 
 LEGAL = {
+    # Steps of workflows: unblocked, skipped or cancelled; settled, once they have handed over.
+    "WAITING": {"PENDING", "SCHEDULED", "CANCELLED", "EXPIRED", "COMPLETED", "FAILED"},
     "SCHEDULED": {"PENDING", "CANCELLED", "EXPIRED"},
     # RUNNING: claimed for a child, which is claimed and started in one.
     "PENDING": {"CLAIMED", "RUNNING", "SCHEDULED", "CANCELLED", "EXPIRED", "DROPPED"},
@@ -88,11 +90,15 @@ def watch(site: Site) -> None:
 def steps(site: Site) -> dict[str, list[Step]]:
     """The changes of each task, by its id."""
     found: defaultdict[str, list[Step]] = defaultdict(list)
-    for id, *rest in _rows(
-        site, "SELECT id, was, becomes, token, attempt FROM test_audit ORDER BY number"
-    ):
-        found[str(id)].append(Step(*rest))
+    for id, step in changes(site):
+        found[id].append(step)
     return dict(found)
+
+
+def changes(site: Site) -> list[tuple[str, Step]]:
+    """The changes of all tasks, by their ids, in the order in which they were made."""
+    text = "SELECT id, was, becomes, token, attempt FROM test_audit ORDER BY number"
+    return [(str(id), Step(*rest)) for id, *rest in _rows(site, text)]
 
 
 def check_rows(site: Site, handles: Iterable[TaskHandle[Any]]) -> None:
