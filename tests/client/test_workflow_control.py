@@ -269,6 +269,8 @@ def test_why_names_the_part_that_a_step_ends_with(plant: Plant) -> None:
         ]
         step = plant.app.handle(part.id)
         inside.append(str(step.why()))
+        info = step.info()
+        assert (info.status, info.handed_over, info.celery_state) == ("WAITING", True, "STARTED")
         plant.app.control.workflows.pause(part.id, by="ada")
         inside.append(str(step.why()))
         plant.app.control.workflows.resume(part.id)

@@ -18,7 +18,7 @@ import pytest
 from holdfast import IllegalTransition, TaskHandle, WorkflowHandle
 from holdfast.core.status import WorkflowStatus
 from holdfast.store.op import Op
-from holdfast.store.verbs import resubmits, step_audit, steering
+from holdfast.store.verbs import resubmits, steering, step_audit
 from tests.faults import history
 from tests.faults.storm import Storm
 from tests.support.deadline import passed, until

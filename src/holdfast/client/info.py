@@ -135,6 +135,8 @@ class TaskInfo:
     root_id: UUID | None
     waits_for: int
     """How many more dependencies it needs before it can run."""
+    handed_over: bool
+    """WAITING, but its code has run: it is a step that ends with the steps that it added."""
     schedule_name: str | None
     schedule_tick: datetime | None
     trace_context: str | None
@@ -142,7 +144,12 @@ class TaskInfo:
     @property
     def celery_state(self) -> str:
         """Celery's name for where it stands."""
-        return celery_state(self.status, attempt=self.attempt, stage=self.stage)
+        return celery_state(
+            self.status,
+            attempt=self.attempt,
+            stage=self.stage,
+            handed_over=self.handed_over,
+        )
 
     @classmethod
     def of(cls, record: TaskRecord) -> TaskInfo:
@@ -200,6 +207,7 @@ class TaskInfo:
             parent_id=_uuid(record.parent_id),
             root_id=_uuid(record.root_id),
             waits_for=record.deps_needed,
+            handed_over=record.handed_over,
             schedule_name=record.schedule_name,
             schedule_tick=_moment(record.schedule_tick),
             trace_context=record.trace_context,

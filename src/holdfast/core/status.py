@@ -185,12 +185,17 @@ _CELERY: dict[TaskStatus, str] = {
 }
 
 
-def celery_state(status: TaskStatus, *, attempt: int, stage: str | None = None) -> str:
+def celery_state(
+    status: TaskStatus, *, attempt: int, stage: str | None = None, handed_over: bool = False
+) -> str:
     """Celery's name for a task in this status.
 
     It needs more than the status: a first delay is PENDING in Celery where a later one is
-    RETRY, and a task that named its stage shows that name while it runs.
+    RETRY, a task that named its stage shows that name while it runs, and a step that handed over
+    has begun.
     """
+    if status is TaskStatus.WAITING and handed_over:
+        return stage or "STARTED"
     if status is TaskStatus.SCHEDULED:
         return "RETRY" if attempt else "PENDING"
     if status is TaskStatus.RUNNING:

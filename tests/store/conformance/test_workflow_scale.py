@@ -12,12 +12,13 @@ from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.core.workflows.plan import WorkflowPlan
 from holdfast.core.workflows.records import WorkflowFilter
 from holdfast.store.op import Op
-from holdfast.store.verbs import finish, resubmits, steering, workflows
+from holdfast.store.verbs import cancel, finish, operate, resubmits, steering, workflows
 from tests.support.stores import Lab, on_each_engine
 from tests.support.verbs import PID
 from tests.support.workflows import (
     begin,
     fail,
+    hand_over,
     pause,
     plan_of,
     resubmit,
@@ -94,6 +95,11 @@ def test_what_is_done_to_a_large_one_is_done_a_part_at_a_time(lab: Lab) -> None:
     assert status(lab, plan) is W.CANCELLED
 
 
+def no_long_one(took: list[float]) -> bool:
+    # One that another process of this machine came between is no long transaction.
+    return sorted(took)[max(-3, -len(took))] < LONGEST
+
+
 @pytest.mark.slow
 @pytest.mark.alone
 @on_each_engine
@@ -105,11 +111,70 @@ def test_a_chain_of_10000_that_fails_at_its_root_holds_no_long_transaction(lab: 
         while lab.run(steering.resolve_later()):
             pass
     assert status(lab, plan) is W.FAILED
-    # One that another process of this machine came between is no long transaction.
-    assert sorted(took)[-3] < LONGEST
+    assert no_long_one(took)
     resubmit(lab, plan.id)
     assert drain(lab) == len(ids)
     assert status(lab, plan) is W.COMPLETED
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@on_each_engine
+def test_a_fan_of_10000_that_fails_at_its_root_holds_no_long_transaction(lab: Lab) -> None:
+    plan = plan_of(step(), *(step(0) for _ in range(9_999)))
+    ids = begin(lab, plan)
+    with measured(lab) as took:
+        fail(lab, ids[0])
+        while lab.run(steering.resolve_later()):
+            pass
+    assert status(lab, plan) is W.FAILED
+    assert no_long_one(took)
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@on_each_engine
+@pytest.mark.parametrize("shape", ["chain", "fan"])
+def test_steering_10000_steps_holds_no_long_transaction(lab: Lab, shape: str) -> None:
+    fan = plan_of(step(), *(step(0) for _ in range(9_998)), step(*range(1, 9_999)))
+    plan = chain(10_000) if shape == "chain" else fan
+    ids = begin(lab, plan)
+    with measured(lab) as took:
+        pause(lab, plan.id)
+        resume(lab, plan.id)
+    assert no_long_one(took), sorted(took)[-5:]
+    with measured(lab) as took:
+        lab.run(steering.cancel(plan.id))
+        stop(lab, plan.id)
+    assert status(lab, plan) is W.CANCELLED
+    assert no_long_one(took), sorted(took)[-5:]
+    with measured(lab) as took:
+        resubmit(lab, plan.id)
+    assert lab.status(ids[0]) is S.PENDING
+    assert {lab.status(id) for id in ids[1:]} == {S.WAITING}
+    assert no_long_one(took), sorted(took)[-5:]
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@on_each_engine
+def test_one_step_that_added_3000_holds_no_long_transaction(lab: Lab) -> None:
+    plan = plan_of(step(), step(0))
+    adder, _ = begin(lab, plan)
+    added = hand_over(lab, adder, *(step() for _ in range(3_000)))
+    with measured(lab) as took:
+        lab.run(cancel.cancel([adder]))
+        while lab.run(cancel.cancel_added()):
+            pass
+    assert {lab.status(id) for id in (adder, *added)} == {S.CANCELLED}
+    assert no_long_one(took), sorted(took)[-5:]
+    lab.clock.advance(1)
+    with measured(lab) as took:
+        lab.run(operate.resubmit([adder]))
+        while lab.run(resubmits.go_on(plan.id)):
+            pass
+    assert {lab.status(id) for id in added} == {S.PENDING}
+    assert no_long_one(took), sorted(took)[-5:]
 
 
 @pytest.mark.slow

@@ -1,11 +1,12 @@
--- Steps that these have added: those that have not ended, or those that ended badly themselves.
--- Differs from SQLite in how a batch is bound.
+-- Some of the steps that these have added: those that have not ended and that nobody has asked to, or
+-- those that ended badly themselves. Differs from SQLite in how a batch is bound.
 SELECT id
 FROM holdfast_tasks
 WHERE scope_id = ANY (:scopes::uuid[]) AND id <> scope_id
     AND CASE
         WHEN :bad::bool THEN status IN ('FAILED', 'CANCELLED', 'EXPIRED', 'STALLED', 'DROPPED')
             AND error_code NOT IN ('UPSTREAM_FAILED', 'UPSTREAM_CANCELLED', 'UPSTREAM_SUCCEEDED')
-        ELSE finished_at IS NULL
+        ELSE finished_at IS NULL AND cancel_requested_at IS NULL
     END
-ORDER BY id;
+ORDER BY id
+LIMIT :batch::int;

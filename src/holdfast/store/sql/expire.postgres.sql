@@ -1,4 +1,5 @@
 -- expire: WAITING, SCHEDULED, PENDING → EXPIRED once good_until has passed.
+-- (A step that has handed over has begun: it only settles.)
 -- A row of another status is met as well, and loses a time that it cannot have: such rows would
 -- fill the batch forever. A careful one passes over rows that break the constraints of the table.
 -- Differs from SQLite: rows being claimed or cancelled this instant are skipped.
@@ -10,11 +11,13 @@ SET (
             'EXPIRED', false, NULL, :now, :error, 'TASK_EXPIRED', :reason,
             CASE WHEN task.unique_until = 'deleted' THEN task.unique_slot END
         WHERE task.status IN ('WAITING', 'SCHEDULED', 'PENDING')
+            AND task.handed_over IS NOT TRUE
         UNION ALL
         SELECT
             task.status, task.ready, task.due_at, task.finished_at, task.result, task.error_code,
             task.failed_reason, task.unique_slot
         WHERE task.status NOT IN ('WAITING', 'SCHEDULED', 'PENDING')
+            OR task.handed_over IS TRUE
     ),
     expire_at = NULL,
     updated_at = :now

@@ -1,4 +1,5 @@
 -- expire: WAITING, SCHEDULED, PENDING → EXPIRED once good_until has passed.
+-- (A step that has handed over has begun: it only settles.)
 -- A row of another status is met as well, and loses a time that it cannot have: such rows would
 -- fill the batch forever. A careful one passes over rows that break the constraints of the table.
 -- Differs from PostgreSQL: the writer is alone, nothing is skipped.
@@ -10,9 +11,11 @@ SET (
             'EXPIRED', 0, NULL, :now, :error, 'TASK_EXPIRED', :reason,
             CASE WHEN unique_until = 'deleted' THEN unique_slot END
         WHERE holdfast_tasks.status IN ('WAITING', 'SCHEDULED', 'PENDING')
+            AND holdfast_tasks.handed_over IS NOT TRUE
         UNION ALL
         SELECT status, ready, due_at, finished_at, result, error_code, failed_reason, unique_slot
         WHERE holdfast_tasks.status NOT IN ('WAITING', 'SCHEDULED', 'PENDING')
+            OR holdfast_tasks.handed_over IS TRUE
     ),
     expire_at = NULL,
     updated_at = :now

@@ -2,14 +2,25 @@
 -- adds. CANCELLED instead, if that was requested, or if its workflow winds down and stops such steps.
 -- Differs from PostgreSQL in types.
 UPDATE holdfast_tasks AS task
-SET status = iif(decided.stops, 'CANCELLED', 'WAITING'),
-    handed_over = iif(decided.stops, NULL, 1),
-    finished_at = iif(decided.stops, :now, NULL),
-    result = iif(decided.stops, :cancel_error, NULL),
-    error_code = iif(decided.stops, 'TASK_CANCELLED', NULL),
-    failed_reason = iif(decided.stops, :cancel_reason, NULL),
+SET status = iif(decided.why IS NULL, 'WAITING', 'CANCELLED'),
+    handed_over = iif(decided.why IS NULL, 1, NULL),
+    finished_at = iif(decided.why IS NULL, NULL, :now),
+    result = CASE
+        WHEN decided.why = 'deadline' THEN :deadline_error
+        WHEN decided.why = 'fail_fast' THEN :stopped_error
+        WHEN decided.why IS NOT NULL THEN :cancel_error
+    END,
+    error_code = CASE
+        WHEN decided.why = 'deadline' THEN 'WORKFLOW_DEADLINE'
+        WHEN decided.why IS NOT NULL THEN 'TASK_CANCELLED'
+    END,
+    failed_reason = CASE
+        WHEN decided.why = 'deadline' THEN :deadline_reason
+        WHEN decided.why = 'fail_fast' THEN :stopped_reason
+        WHEN decided.why IS NOT NULL THEN :cancel_reason
+    END,
     unique_slot = CASE
-        WHEN NOT decided.stops OR task.unique_until = 'deleted' THEN task.unique_slot
+        WHEN decided.why IS NULL OR task.unique_until = 'deleted' THEN task.unique_slot
     END,
     claim_token = NULL,
     worker_pid = NULL,
@@ -17,14 +28,13 @@ SET status = iif(decided.stops, 'CANCELLED', 'WAITING'),
 FROM (
     SELECT
         held.seq,
-        held.cancel_requested_at IS NOT NULL OR ifnull(
-            CASE
-                WHEN whole.stopping IS NULL THEN 0
-                WHEN whole.stopping = 'fail_fast' THEN NOT ifnull(held.step_handler, 0)
-                ELSE whole.stop_all OR NOT ifnull(held.step_cleanup, 0)
-            END,
-            0
-        ) AS stops
+        CASE
+            WHEN held.cancel_requested_at IS NOT NULL
+                THEN iif(held.cancel_code = 'WORKFLOW_DEADLINE', 'deadline', 'cancel')
+            WHEN whole.stopping = 'fail_fast'
+                THEN iif(ifnull(held.step_handler, 0), NULL, whole.stopping)
+            WHEN whole.stop_all OR NOT ifnull(held.step_cleanup, 0) THEN whole.stopping
+        END AS why
     FROM holdfast_tasks AS held
     LEFT JOIN holdfast_workflows AS whole ON whole.workflow_id = held.workflow_id
     WHERE held.seq = :key

@@ -2,7 +2,7 @@
 -- Differs from PostgreSQL in how a batch is bound.
 UPDATE holdfast_tasks AS task
 SET parked = 'pause'
-WHERE task.id IN (SELECT value FROM json_each(:ids)) AND task.step_required AND task.parked IS NULL
+WHERE task.id IN (SELECT value FROM json_each(:ids)) AND task.step_required AND coalesce(task.parked, '') NOT IN ('pause', 'edges')
     AND task.status IN ('FAILED', 'STALLED', 'DROPPED', 'EXPIRED', 'CANCELLED')
     AND task.error_code NOT IN ('UPSTREAM_FAILED', 'UPSTREAM_CANCELLED', 'UPSTREAM_SUCCEEDED')
     AND (

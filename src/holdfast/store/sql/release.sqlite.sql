@@ -8,4 +8,4 @@ FROM (
     FROM json_each(:changes)
 ) AS change
 WHERE task.seq = change.key AND task.status = 'CLAIMED' AND task.claim_token = change.token
-RETURNING seq AS key;
+RETURNING seq AS key, CAST(id AS BLOB) AS id, CAST(workflow_id AS BLOB) AS workflow_id;

@@ -21,7 +21,7 @@ SET status = CASE
     retry_count = CASE WHEN :keep_retries THEN retry_count ELSE 0 END,
     crash_count = CASE WHEN :keep_retries THEN crash_count ELSE 0 END,
     good_until = :good_until,
-    expire_at = :good_until,
+    expire_at = CASE WHEN handed_over IS NOT TRUE THEN :good_until END,
     unique_slot = unique_key,
     cancel_requested_at = NULL, cancel_code = NULL, parked = NULL, finished_at = NULL, completed_at = NULL, failed_at = NULL,
     error_code = NULL, failed_reason = NULL, result = NULL, next_retry_at = NULL, dead = NULL,

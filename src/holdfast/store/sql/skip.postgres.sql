@@ -5,4 +5,5 @@ SET status = 'CANCELLED', expire_at = NULL, finished_at = :now, result = :error,
     error_code = :error_code, failed_reason = :reason,
     unique_slot = CASE WHEN unique_until = 'deleted' THEN unique_slot END, updated_at = :now
 WHERE id = ANY (:ids::uuid[]) AND status = 'WAITING' AND deps_needed > deps_open
+    AND handed_over IS NOT TRUE
 RETURNING id, status, workflow_id;

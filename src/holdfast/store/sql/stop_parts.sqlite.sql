@@ -1,4 +1,5 @@
 -- What stops a whole stops the workflows that are parts of it, except for a failure: those have begun.
+-- One that cleans up goes on, as other steps that do.
 -- Differs from PostgreSQL in types.
 UPDATE holdfast_workflows AS part
 SET stopping = whole.stopping, stopped_by = whole.stopped_by, stop_all = whole.stop_all,
@@ -9,4 +10,9 @@ FROM (
 WHERE whole.workflow_id = :id AND whole.stopping IN ('cancel', 'deadline')
     AND part.parent_id = whole.workflow_id AND part.finished_at IS NULL
     AND (part.stopping IS NULL OR part.stopping = 'fail_fast')
+    AND (
+        whole.stop_all OR NOT EXISTS (
+            SELECT 1 FROM holdfast_tasks AS step WHERE step.id = part.step_id AND step.step_cleanup
+        )
+    )
 RETURNING CAST(workflow_id AS BLOB) AS workflow_id;

@@ -14,6 +14,10 @@ from holdfast.store.op import Channel, Hint, Statement, Steps, Uuids, reads, wri
 from holdfast.store.verbs.dependents import ended_steps, resolve
 from holdfast.store.verbs.end_reasons import CANCELLED, EndReason
 
+ADDED_BATCH = 100
+"""Of the steps that one has added, how many a transaction cancels."""
+_PARKED = "cancel"
+
 
 @writes
 def cancel(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus | None]]:
@@ -44,16 +48,34 @@ def cancel_steps(ids: Sequence[bytes], why: EndReason) -> Steps[dict[bytes, Task
     yield from resolve(ended_steps(changed))
     # What has handed over ends with what it added.
     adders = Uuids(rows.uuids([row for row in changed if row[1] == TaskStatus.WAITING]))
-    if adders:
-        added = yield Statement("added_steps", {"scopes": adders, "bad": False})
-        if added:
-            yield from cancel_steps([*rows.uuids(added)], why)
+    if adders and (yield from _cancel_added(adders, why)):
+        yield Statement("park_added", {"ids": adders, "why": _PARKED})
     known = {
         rows.uuid(id): TaskStatus(status)
         for id, status, *_ in (*locked, *changed)
         if rows.is_status(status)
     }
     return {id: known.get(id) for id in ids}
+
+
+def _cancel_added(adders: Uuids, why: EndReason) -> Steps[bool]:
+    """Cancel some of what these have added; whether there may be more."""
+    added = yield Statement("added_steps", {"scopes": adders, "bad": False, "batch": ADDED_BATCH})
+    if added:
+        yield from cancel_steps([*rows.uuids(added)], why)
+    return len(added) == ADDED_BATCH
+
+
+@writes
+def cancel_added() -> Steps[int]:
+    """Go on with a step that was cancelled when it had handed over to many; 0: there is none."""
+    found = yield Statement("parked_adders", {"workflow_id": None})
+    adders = Uuids(rows.uuids(found))
+    if not adders:
+        return 0
+    if not (yield from _cancel_added(adders, CANCELLED)):
+        yield Statement("unpark", {"id": adders[0], "why": _PARKED})
+    return len(adders)
 
 
 @reads

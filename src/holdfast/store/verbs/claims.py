@@ -47,6 +47,7 @@ from holdfast.store.op import (
     reads,
     writes,
 )
+from holdfast.store.verbs import returned_steps
 
 MAX_TASKS_PER_LEASE = 500
 """Also the most that one claim takes."""
@@ -344,7 +345,7 @@ def _started(begins: Sequence[Begin], found: Rows) -> dict[Key, Landing]:
     return answers
 
 
-@alone
+@writes
 def release(holds: Sequence[Hold], *, queues: Iterable[str] = ()) -> Steps[dict[Key, Landing]]:
     """Give claimed tasks back at no cost; they keep their place."""
     released = yield Statement(
@@ -353,6 +354,9 @@ def release(holds: Sequence[Hold], *, queues: Iterable[str] = ()) -> Steps[dict[
         hint=Hint(Channel.READY, sorted(set(queues))),
     )
     landed = {rows.key(row[0]): Landing(Answer.LANDED, TaskStatus.PENDING) for row in released}
+    steps = [*rows.uuids([row for row in released if row[2] is not None], 1)]
+    if steps:
+        yield from returned_steps.restrain(steps)
     return {h.key: landed.get(h.key, LOST) for h in holds}
 
 

@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from holdfast.core.errors import Blame, ConfigError, TaskNotFound, UpstreamEnded
-from holdfast.core.identity import as_text, as_uuid
+from holdfast.core.errors import ConfigError, TaskNotFound
+from holdfast.core.identity import as_text
 from holdfast.core.records import On, Submission
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
@@ -58,7 +58,7 @@ class LockedTask(NamedTuple):
     is_step: Any = False
 
 
-class _UnmetEdge(NamedTuple):
+class UnmetEdge(NamedTuple):
     """A row of `unmet_edges`, as it stands there; a parent that is gone has no status."""
 
     child_id: Any
@@ -160,7 +160,8 @@ def ended_steps(found: Iterable[Row]) -> list[EndedStep]:
 
 
 _MOST_LEVELS = 16
-"""How far down one transaction skips steps; the rest is done by somebody else, soon."""
+_MOST_SKIPS = 1000
+"""How far down, and how many steps, one transaction skips; somebody else does the rest, soon."""
 
 
 def resolve(
@@ -176,15 +177,16 @@ def resolve(
     paused = Uuids()
     if not accepted and not counted:
         ended, paused = yield from step_counts.set_aside(ended)
-    levels = 0
+    levels = skips = 0
     while ended:
         done: list[EndedStep] = []
         while ended:
             done += () if counted else ended
             counted = False
-            ended = yield from _resolve_once(ended, queues)
+            ended = yield from _resolve_once(ended, queues, _MOST_SKIPS - skips)
             levels += 1
-            if ended and levels >= _MOST_LEVELS:
+            skips += len(ended)
+            if ended and (levels >= _MOST_LEVELS or skips >= _MOST_SKIPS):
                 yield Statement("park", {"ids": Uuids(sorted(step.id for step in ended))})
                 done += ended
                 ended = []
@@ -202,15 +204,10 @@ def resolve(
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
 
 
-def _resolve_once(ended: Sequence[EndedStep], queues: set[str]) -> Steps[list[EndedStep]]:
-    edges = yield Statement(
-        "resolve_edges",
-        {
-            "parents": Uuids(e.id for e in ended),
-            "succeeded": Uuids(e.id for e in ended if e.status is TaskStatus.COMPLETED),
-            "failed": Uuids(e.id for e in ended if e.status in _FAILURES),
-        },
-    )
+def _resolve_once(
+    ended: Sequence[EndedStep], queues: set[str], most: int
+) -> Steps[list[EndedStep]]:
+    edges = yield from _resolve_edges(ended, most)
     if not edges:
         return []
     satisfied: dict[bytes, int] = defaultdict(int)
@@ -235,6 +232,30 @@ def _resolve_once(ended: Sequence[EndedStep], queues: set[str]) -> Steps[list[En
     children = yield from count(deltas, locked)
     yield from unblock((child for child, state in children.items() if state.may_run), queues)
     return (yield from _skip(children))
+
+
+def _resolve_edges(ended: Sequence[EndedStep], most: int) -> Steps[Rows]:
+    """All edges of those that completed: what waits for these may run. Of others, by which steps
+    are skipped, no more than `most`; they are parked if there are more."""
+    found: Rows = ()
+    many = [e for e in ended if e.status is not TaskStatus.COMPLETED and not e.is_gate]
+    all_of = [e for e in ended if e.status is TaskStatus.COMPLETED or e.is_gate] if many else ended
+    if all_of:
+        found = yield Statement("resolve_edges", _ends(all_of))
+    if many:
+        some: Rows = yield Statement("resolve_some_edges", {**_ends(many), "most": most})
+        found = [*found, *some]
+        if len(some) >= most:
+            yield Statement("park", {"ids": Uuids(sorted(e.id for e in many))})
+    return found
+
+
+def _ends(ended: Sequence[EndedStep]) -> dict[str, object]:
+    return {
+        "parents": Uuids(e.id for e in ended),
+        "succeeded": Uuids(e.id for e in ended if e.status is TaskStatus.COMPLETED),
+        "failed": Uuids(e.id for e in ended if e.status in _FAILURES),
+    }
 
 
 def is_satisfied(on: str, status: TaskStatus) -> bool:
@@ -334,7 +355,7 @@ def _reasons(unrunnable: Uuids) -> Steps[dict[bytes, EndReason]]:
     """Why each of these will never have what it needs, as all its parents that ended tell."""
     unmet = yield Statement("unmet_edges", {"ids": unrunnable})
     found: dict[bytes, set[EndReason]] = defaultdict(set)
-    for edge in map(_UnmetEdge._make, unmet):
+    for edge in map(UnmetEdge._make, unmet):
         found[rows.uuid(edge.child_id)].add(_reason(edge.status, edge.error_code))
     # A parent that was deleted has taken its edge along: nobody is left to blame.
     return {
@@ -421,72 +442,3 @@ def resolve_parked(workflow_id: bytes | None = None, *, batch: int = 1000) -> St
 def resume(workflow_id: bytes) -> Steps[int]:
     """Undo `hold` for some steps; how many. None: there are no more."""
     return (yield from let_go(workflow_id))
-
-
-def reopen(parents: Sequence[bytes]) -> Steps[list[bytes]]:
-    """Parents were resubmitted: their children have to wait again.
-
-    Returns the children that had been skipped because of them; the caller resubmits those
-    too. A child that was counted down is counted up by the same amount, so that it is
-    counted down once when the parent ends again.
-    """
-    edges = yield Statement("reopen_edges", {"parents": Uuids(sorted(parents))})
-    children = yield from count(_given_back(edges))
-    return [child for child, state in children.items() if state.status is TaskStatus.CANCELLED]
-
-
-def _given_back(edges: Rows) -> dict[bytes, tuple[int, int]]:
-    """What the children of reopened edges are counted up by."""
-    opened: dict[bytes, int] = defaultdict(int)
-    needed: dict[bytes, int] = defaultdict(int)
-    for _, child_id, satisfied in edges:
-        if not rows.is_uuid(child_id):
-            continue
-        child = rows.uuid(child_id)
-        opened[child] += 1
-        needed[child] += bool(satisfied)
-    return {child: (opened[child], needed[child]) for child in opened}
-
-
-def revisit(needy: Iterable[bytes], parents: Sequence[EndedStep]) -> Steps[set[bytes]]:
-    """Steps that ended without what they need are to be resubmitted: those that cannot be.
-
-    Their parents may have been resubmitted since, and have ended in another way, or not yet. So
-    every edge is counted anew, by how its parent stands now; the caller has locked the
-    parents. A step that would need more than is open can never run, and must stay as it is.
-    """
-    children = Uuids(sorted(needy))
-    if not children:
-        return set()
-    edges = yield Statement(
-        "revisit_edges", {"children": children, "parents": Uuids(parent.id for parent in parents)}
-    )
-    yield from count(_given_back(edges))
-    opened = set(rows.uuids(edges))
-    yield from resolve([p for p in parents if p.id in opened and p.status.is_terminal])
-    counted = yield from count(dict.fromkeys(children, (0, 0)))
-    return {child for child, state in counted.items() if state.needed > state.open}
-
-
-def refuse(stuck: set[bytes]) -> Steps[None]:
-    """Raise, for steps that cannot be resubmitted, and say which parent stands in the way."""
-    locked = yield Statement("lock_tasks", {"ids": Uuids(sorted(stuck))})
-    unmet = yield Statement("unmet_edges", {"ids": Uuids(sorted(stuck))})
-    statuses = {rows.uuid(row.id): TaskStatus(row.status) for row in map(LockedTask._make, locked)}
-    # A parent that was deleted has taken its edge along.
-    edges = [
-        edge._replace(child_id=rows.uuid(edge.child_id), parent_id=rows.uuid(edge.parent_id))
-        for edge in map(_UnmetEdge._make, unmet)
-        if rows.is_status(edge.status) and rows.is_uuid(edge.parent_id)
-    ]
-
-    def helpful(edge: _UnmetEdge) -> tuple[bool, bool]:
-        """The first cause before what follows from it; what can be resubmitted before the rest."""
-        return edge.parent_id in stuck, edge.status == TaskStatus.COMPLETED
-
-    if not edges:
-        child = min(stuck)
-        raise UpstreamEnded(child, statuses[child], refused=stuck)
-    edge = min(edges, key=helpful)
-    blame = Blame(as_uuid(edge.parent_id), edge.task_name, TaskStatus(edge.status), edge.on_status)
-    raise UpstreamEnded(edge.child_id, statuses[edge.child_id], blame, refused=stuck)

@@ -37,3 +37,8 @@ WORKFLOW_DEADLINE = _reason(
     ErrorCode.WORKFLOW_DEADLINE, "the deadline of its workflow passed before it had ended"
 )
 WORKFLOW_STOPPED = _reason(ErrorCode.TASK_CANCELLED, "its workflow stopped at the first failure")
+
+
+def reason_of_stop(stopping: str) -> EndReason:
+    """Why a step is cancelled whose workflow winds down for this reason."""
+    return {"deadline": WORKFLOW_DEADLINE, "fail_fast": WORKFLOW_STOPPED}.get(stopping, CANCELLED)

@@ -37,14 +37,16 @@ from holdfast.store.op import (
     Table,
     reads,
 )
-from holdfast.store.verbs import evidence, workflows
+from holdfast.store.verbs import evidence, returned_steps, workflows
 from holdfast.store.verbs.claims import lockable
 from holdfast.store.verbs.dependents import ended_steps, resolve
-from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE
+from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE, WORKFLOW_STOPPED
+from holdfast.store.verbs.returned_steps import NOTHING
 from holdfast.store.verbs.statistics import Tally, add_tallies
 from holdfast.store.verbs.step_counts import EndedStep
 
 _DONE = Hint(Channel.DONE)
+_BACK = frozenset({TaskStatus.PENDING.value, TaskStatus.SCHEDULED.value})
 
 
 class Completion(Struct, frozen=True, gc=False):
@@ -149,6 +151,11 @@ def end_steps(changes: Sequence[RunChange], skip_locked: bool = False) -> Steps[
     if others:
         found += yield from _end(others)
     ended = [*map(_EndedRow._make, found)]
+    back = [row for row in ended if row.workflow_id is not None and row.status in _BACK]
+    restrained = (yield from returned_steps.stop([*rows.uuids(back, 1)])) if back else NOTHING
+    if restrained.cancelled:
+        stopped = {step.id for step in restrained.cancelled}
+        ended = [_as_it_stands(row, stopped) for row in ended]
     by_key = {e.key: e for e in changes}
     queues: set[str] = set()
     attempts: list[Row] = []
@@ -161,8 +168,14 @@ def end_steps(changes: Sequence[RunChange], skip_locked: bool = False) -> Steps[
     if attempts:
         yield Statement("write_attempts", table=Table(_ATTEMPT_COLUMNS, attempts))
     yield from resolve(ended_steps((row.id, row.status, row.workflow_id) for row in ended))
+    yield from returned_steps.hold(restrained.paused)
     yield from _hints(ended, queues)
     return answers
+
+
+def _as_it_stands(row: _EndedRow, stopped: set[bytes]) -> _EndedRow:
+    is_stopped = rows.is_uuid(row.id) and rows.uuid(row.id) in stopped
+    return row._replace(status=TaskStatus.CANCELLED) if is_stopped else row
 
 
 def _end(changes: Sequence[RunChange]) -> Steps[Rows]:
@@ -188,12 +201,17 @@ def _hand_over(run: RunChange, added: AddedPlan) -> Steps[Rows]:
             "token": run.token,
             "cancel_error": CANCELLED.error,
             "cancel_reason": CANCELLED.reason,
+            "deadline_error": WORKFLOW_DEADLINE.error,
+            "deadline_reason": WORKFLOW_DEADLINE.reason,
+            "stopped_error": WORKFLOW_STOPPED.error,
+            "stopped_reason": WORKFLOW_STOPPED.reason,
         },
     )
     for row in map(_EndedRow._make, found):
         if row.status == TaskStatus.WAITING:
             id, workflow_id = rows.uuid(row.id), rows.uuid(row.workflow_id)
             yield from workflows.add(id, workflow_id, added, row.updated_at)
+            yield from returned_steps.restrain([step.task.id for step in added.steps])
     return found
 
 

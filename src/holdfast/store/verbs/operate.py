@@ -26,7 +26,8 @@ from holdfast.store.op import (
     writes,
 )
 from holdfast.store.verbs import resubmits
-from holdfast.store.verbs.dependents import LockedTask, refuse, reopen, revisit
+from holdfast.store.verbs.dependents import LockedTask
+from holdfast.store.verbs.reopened_edges import refuse, reopen, revisit
 from holdfast.store.verbs.resubmits import ResubmitChoice
 from holdfast.store.verbs.step_counts import EndedStep
 

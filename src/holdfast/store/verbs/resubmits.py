@@ -16,6 +16,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from holdfast.core.errors import UniqueConflict, UnreadableRow
 from holdfast.core.identity import as_text
 from holdfast.core.options.unique import key_of
@@ -23,7 +25,9 @@ from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import At, Channel, Hint, Ints, Statement, Steps, Uuids, writes
 from holdfast.store.verbs import step_counts
-from holdfast.store.verbs.dependents import count, is_satisfied, refuse, reopen, resolve
+from holdfast.store.verbs.dependents import count, is_satisfied, resolve
+from holdfast.store.verbs.reopened_edges import refuse, reopen
+from holdfast.store.verbs.returned_steps import restrain
 
 PAGE = 100
 """Steps that one transaction looks at."""
@@ -32,13 +36,25 @@ _AT_ONCE = 3
 _OPEN, _VAIN, _SATISFIED = range(3)
 
 
-class ResubmitChoice(NamedTuple):
+class ResubmitChoice(msgspec.Struct, frozen=True, array_like=True):
     """How steps run again."""
 
     keep_retries: bool = False
     fresh: bool = False
     good_until: int | None = None
     run_at: int | None = None
+
+    def parked(self) -> str:
+        """What a step is parked with until all that it added runs again."""
+        return f"again {msgspec.json.encode(self).decode()}"
+
+    @classmethod
+    def of(cls, parked: str) -> ResubmitChoice:
+        """What a step was parked with; the plain choice if somebody spoilt it."""
+        try:
+            return msgspec.json.decode(parked.partition(" ")[2], type=cls)
+        except msgspec.MsgspecError:
+            return cls()
 
 
 class _EndedStep(NamedTuple):
@@ -119,6 +135,9 @@ def go_on(workflow_id: bytes, *, page: int = PAGE) -> Steps[int]:
         "from_scope": here.scope_id,
         "from_number": here.number,
     }
+    adder = yield from _adder_with_more(workflow_id)
+    if adder is not None:
+        return 1 + (yield from _again_below(adder, workflow_id, 0 if stopping else page))
     # Who winds it down cancels what comes back.
     select = _candidates(workflow_id, here, page, before=since if mode == "bad" else None)
     steps: Sequence[Any] = () if stopping else (yield select)
@@ -133,6 +152,33 @@ def go_on(workflow_id: bytes, *, page: int = PAGE) -> Steps[int]:
     if (yield Statement("end_resubmit", at)):
         yield from resolve((yield from step_counts.finish_closed(workflow_id)))
     return 0
+
+
+class _ParkedAdder(NamedTuple):
+    id: bytes
+    parked: str
+
+
+def _adder_with_more(workflow_id: bytes) -> Steps[_ParkedAdder | None]:
+    """A step that had handed over to many, of which not all that have to run again."""
+    found = yield Statement("parked_adders", {"workflow_id": workflow_id})
+    ids, texts = [*rows.uuids(found)], [*rows.texts(row[1] for row in found)]
+    return _ParkedAdder(ids[0], texts[0]) if ids and texts else None
+
+
+def _again_below(adder: _ParkedAdder, workflow_id: bytes, page: int) -> Steps[int]:
+    """Let some of what it had added run again; how many were looked at. Fewer than `page`: all."""
+    choice = ResubmitChoice.of(adder.parked)
+    select = Statement("added_again", {"id": adder.id, "batch": page})
+    ids = [*rows.uuids((yield select))]
+    if ids:
+        done = yield from _again(ids, choice, still=select)
+        deeper = Uuids(sorted({*ids}.intersection(done.again)))
+        yield Statement("park_added", {"ids": deeper, "why": adder.parked})
+        yield from _mark(done.workflows - {workflow_id}, fresh=choice.fresh)
+    if len(ids) < page or not page:
+        yield Statement("unpark", {"id": adder.id, "why": adder.parked})
+    return len(ids)
 
 
 def _candidates(
@@ -166,11 +212,16 @@ def steps(ids: Sequence[bytes], choice: ResubmitChoice) -> Steps[set[bytes]]:
     One that handed over does not run again: what it added and ended badly does. A step whose
     parents have ended so that it could never run is an `UpstreamEnded`.
     """
-    wanted = yield from _with_added(ids)
+    wanted, unexamined = yield from _with_added(ids)
     done = yield from _again(wanted, choice, strict=set(ids))
     below = ResubmitChoice(choice.keep_retries, choice.fresh)
     unfinished: set[bytes] = set()
-    for workflow_id in sorted(done.workflows):
+    left = Uuids(sorted(unexamined.intersection(done.again)))
+    if left:
+        yield Statement("park_added", {"ids": left, "why": choice.parked()})
+        homes = yield Statement("step_homes", {"ids": left})
+        unfinished |= {*rows.uuids(homes)}
+    for workflow_id in sorted(done.workflows - unfinished):
         unfinished |= yield from _below(workflow_id, below)
     for workflow_id in sorted(done.workflows - unfinished):
         yield from resolve((yield from step_counts.finish_closed(workflow_id)))
@@ -178,14 +229,18 @@ def steps(ids: Sequence[bytes], choice: ResubmitChoice) -> Steps[set[bytes]]:
     return {id for id in ids if id in done.again}
 
 
-def _with_added(ids: Sequence[bytes]) -> Steps[list[bytes]]:
+def _with_added(ids: Sequence[bytes]) -> Steps[tuple[list[bytes], set[bytes]]]:
+    """These with what they added and ended badly; and those of which there is more than that."""
     wanted = dict.fromkeys(ids)
     new = [*wanted]
     while new:
-        added = yield Statement("added_steps", {"scopes": Uuids(sorted(new)), "bad": True})
+        scopes = Uuids(sorted(new))
+        added = yield Statement("added_steps", {"scopes": scopes, "bad": True, "batch": PAGE})
+        if len(added) == PAGE:
+            return [*wanted], set(new)
         new = [id for id in rows.uuids(added) if id not in wanted]
         wanted |= dict.fromkeys(new)
-    return [*wanted]
+    return [*wanted], set()
 
 
 def _below(workflow_id: bytes, choice: ResubmitChoice) -> Steps[set[bytes]]:
@@ -258,6 +313,7 @@ def _again(
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
     yield from step_counts.reopened(counted)
+    yield from restrain([*rows.uuids(done)])
     wholes = {rows.uuid(s.workflow_id) for s in candidates if rows.uuid(s.id) in plan.again}
     return _Page(again, wholes)
 

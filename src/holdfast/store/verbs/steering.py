@@ -15,7 +15,7 @@ from holdfast.store import rows
 from holdfast.store.op import Statement, Steps, Uuids, reads, writes
 from holdfast.store.verbs.cancel import cancel_steps
 from holdfast.store.verbs.dependents import HOLD_BATCH, let_go, resolve_parked
-from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE, WORKFLOW_STOPPED
+from holdfast.store.verbs.end_reasons import reason_of_stop
 from holdfast.store.verbs.operate import remove
 
 STOP_BATCH = 100
@@ -53,8 +53,7 @@ def stop_some(workflow_id: bytes, *, batch: int = STOP_BATCH) -> Steps[int]:
     found = yield Statement("stoppable_steps", {"id": workflow_id, "batch": batch})
     done = len(found)
     if found:
-        why = {"deadline": WORKFLOW_DEADLINE, "fail_fast": WORKFLOW_STOPPED}
-        yield from cancel_steps([*rows.uuids(found)], why.get(found[0][1], CANCELLED))
+        yield from cancel_steps([*rows.uuids(found)], reason_of_stop(found[0][1]))
     else:
         # What is left of it must not wait for a pause, nor a failure for somebody to accept it.
         done = yield from let_go(workflow_id)
@@ -68,10 +67,16 @@ def stop_some(workflow_id: bytes, *, batch: int = STOP_BATCH) -> Steps[int]:
 @writes
 def pause(workflow_id: bytes, *, by: str | None = None) -> Steps[list[bytes]]:
     """Say that a whole and its parts are paused; which of them were not. `hold` does the rest."""
-    parts = yield Statement("live_parts", {"id": workflow_id})
-    ids = Uuids(sorted(rows.uuids(parts)))
-    paused = yield Statement("pause_workflow", {"ids": ids, "paused_by": by})
-    return sorted(rows.uuids(paused))
+    paused: list[bytes] = []
+    seen, new = set[bytes](), {workflow_id}
+    # The whole before its parts, until there are no more: one that starts a part looks at it first.
+    while new:
+        done = yield Statement("pause_workflow", {"ids": Uuids(sorted(new)), "paused_by": by})
+        paused += rows.uuids(done)
+        seen |= new
+        parts = yield Statement("live_parts", {"id": workflow_id})
+        new = {*rows.uuids(parts)} - seen
+    return sorted(paused)
 
 
 @writes

@@ -37,6 +37,8 @@ class EndedStep(NamedTuple):
     status: TaskStatus
     is_part: bool = False
     """It ended because a workflow of its own did, which has policies of its own."""
+    is_gate: bool = False
+    """It is no task."""
 
 
 class StepPlace(NamedTuple):
@@ -139,9 +141,9 @@ def _close(
     body_ended = closed[False] > 0 and scope.body_open == 0
     if rows.is_uuid(scope.error_gate) and (first is not None or body_ended):
         opens = TaskStatus.COMPLETED if scope.error_id is not None else TaskStatus.CANCELLED
-        gates.append(EndedStep(rows.uuid(scope.error_gate), opens))
+        gates.append(EndedStep(rows.uuid(scope.error_gate), opens, is_gate=True))
     if rows.is_uuid(scope.ended_gate) and body_ended:
-        gates.append(EndedStep(rows.uuid(scope.ended_gate), TaskStatus.COMPLETED))
+        gates.append(EndedStep(rows.uuid(scope.ended_gate), TaskStatus.COMPLETED, is_gate=True))
     if scope.body_open == 0 and scope.tail_open == 0:
         gates += yield from _finish(scope_id, scope)
     return gates
@@ -183,9 +185,9 @@ def _open_gates(error_gate: Any, ended_gate: Any, body_open: int, error_id: Any)
     gates: list[EndedStep] = []
     if rows.is_uuid(error_gate) and (error_id is not None or body_open <= 0):
         opens = TaskStatus.CANCELLED if error_id is None else TaskStatus.COMPLETED
-        gates.append(EndedStep(rows.uuid(error_gate), opens))
+        gates.append(EndedStep(rows.uuid(error_gate), opens, is_gate=True))
     if rows.is_uuid(ended_gate) and body_open <= 0:
-        gates.append(EndedStep(rows.uuid(ended_gate), TaskStatus.COMPLETED))
+        gates.append(EndedStep(rows.uuid(ended_gate), TaskStatus.COMPLETED, is_gate=True))
     return gates
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from holdfast.core.errors import TaskNotFound, UnreadableRow
 from holdfast.core.records import SubmitAnswer, Submitted
 from holdfast.core.status import TaskStatus, WorkflowStatus
@@ -84,7 +86,16 @@ def add(adder_id: bytes, workflow_id: bytes, plan: AddedPlan, sent_at: int) -> S
     """Write the steps that a step hands over to; those of a sub-workflow with its own row."""
     part = plan.workflow
     if part is None:
-        yield from add_scope(adder_id, workflow_id, plan.steps, plan.returns)
+        # What hangs below a handler is one.
+        found = yield Statement("step_role", {"id": adder_id})
+        handler, cleanup = (bool(found[0][0]), bool(found[0][1])) if found else (False, False)
+        added = [
+            replace(step, handler=step.handler or handler, cleanup=step.cleanup or cleanup)
+            if handler or cleanup
+            else step
+            for step in plan.steps
+        ]
+        yield from add_scope(adder_id, workflow_id, added, plan.returns)
         return
     yield Statement(
         "start_workflow",

@@ -35,7 +35,7 @@ from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
-from holdfast.store.verbs import dependents, leases, resubmits, steering, timing
+from holdfast.store.verbs import cancel, dependents, leases, resubmits, steering, timing
 from holdfast.store.verbs.leases import Abandoned
 from holdfast.store.verbs.timing import Met
 
@@ -149,6 +149,7 @@ class Maintenance:
         for whole in needs.resumed:
             self._steer(whole, partial(self._to_the_end, partial(steering.release_some, whole)))
         self._to_the_end(steering.resolve_later)
+        self._to_the_end(cancel.cancel_added)
         for whole in self._store.run(steering.unheld()):
             self._steer(whole, partial(self._to_the_end, partial(dependents.hold, whole)))
         return inf

@@ -89,6 +89,7 @@ SENDING: Final = frozenset(
 OPERATING: Final = frozenset(
     {
         "add_audit_entry",
+        "added_again",
         "added_steps",
         "ask_stack_request",
         "cancel",
@@ -173,22 +174,28 @@ FOLLOWING: Final = frozenset(
         "note_released",
         "note_resubmitted",
         "park",
+        "park_added",
+        "parked_adders",
         "park_failures",
         "release_held",
         "reopen_edges",
         "reopen_workflow",
         "resolve_edges",
+        "resolve_some_edges",
+        "returned_steps",
         "revisit_edges",
         "rewrite_edges",
         "scope_gates",
         "step_relatives",
         "settle",
         "skip",
+        "step_homes",
         "step_places",
         "take_parked",
         "unbegun_steps",
         "unblock",
         "unmet_edges",
+        "unpark",
     }
 )
 """What sending and operating do to tasks that wait for others."""
