@@ -14,7 +14,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast import TaskHandle, TaskStatus, Unique
+from holdfast import TaskHandle, TaskStatus, Unique, Workflow
+from holdfast.core.status import WorkflowStatus
 from tests.support.deadline import passed, until
 from tests.support.postgres import PostgresServer
 from tests.support.site import Site
@@ -108,6 +109,35 @@ def test_rows_of_all_kinds(site: Site) -> None:
     site.ledger.open_gate("b")
     assert later.get(5) == "b"
     assert (later.info().attempt, later.info().crash_count) == (1, 0), worker.said
+    assert worker.stop() == 0
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "SELECT FROM holdfast_step_counts FOR UPDATE",
+        "SELECT FROM holdfast_scopes FOR UPDATE",
+        "SELECT FROM holdfast_workflows FOR UPDATE",
+    ],
+)
+def test_the_counts_of_a_workflow_that_somebody_holds(site: Site, lock: str) -> None:
+    """Its steps end when they are free; meanwhile others do, and nothing runs twice."""
+    worker = site.worker("-c", "3", "--lease", str(LEASE)).ready()
+    wf = Workflow("counted")
+    for name in ("a", "b"):
+        wf.options(name=name).step(site.module.held, name)
+    handle = wf.send()
+    site.begun("a", "b")
+    with holding(site, lock):
+        site.ledger.open_gate("a", "b")
+        until(lambda: site.ledger.count("done") == 2)
+        others_run(site)
+        passed(LEASE * 1.5)
+        others_run(site)
+        assert handle.status() is WorkflowStatus.RUNNING
+    assert handle.wait(AT_ONCE * 4) is WorkflowStatus.COMPLETED
+    for task in handle.steps():
+        assert (task.info().attempt, task.info().crash_count) == (1, 0), worker.said
     assert worker.stop() == 0
 
 

@@ -17,12 +17,14 @@ from holdfast.core.decide import Change
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
 from holdfast.core.records import BUSY, Answer, ClaimedTask, Landing
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.store.callers import postgres_connection
 from holdfast.store.verbs import claims, finish, leases, retention, submit, timing
 from tests.model.outcomes import change_for
 from tests.support.stores import Kind, Lab, Labs
 from tests.support.verbs import LEASE_US, PID, WORKER, step
+from tests.support.workflows import begin, plan_of, status
+from tests.support.workflows import step as step_of
 
 COMPLETED, PENDING, RUNNING = TaskStatus.COMPLETED, TaskStatus.PENDING, TaskStatus.RUNNING
 NOBODY_WAITS_S = 1.0
@@ -143,3 +145,28 @@ def test_a_step_whose_child_is_held(lab: Lab, user: psycopg.Connection[Any]) -> 
     user.commit()
     assert lab.run(finish.complete([done], skip_locked=True))[task.key].status is COMPLETED
     assert lab.statuses([second.id, third.id]) == [PENDING, TaskStatus.WAITING]
+
+
+def test_a_step_whose_count_is_held(lab: Lab, user: psycopg.Connection[Any]) -> None:
+    """The user ends a step in a transaction of its own: others that are counted with it wait."""
+    plan = plan_of(*(step_of() for _ in range(3)))
+    other = plan_of(step_of(), step_of())
+    begin(lab, plan)
+    begin(lab, other)
+    tasks = lab.claim().tasks
+    lab.start(*tasks)
+    done = {
+        task.id: finish.Completion(task.key, task.token, "1", PID, in_workflow=True)
+        for task in tasks
+    }
+    held, *rest = (done[step.task.id] for step in plan.steps)
+    free = [done[step.task.id] for step in other.steps]
+    postgres_connection.run_on(user, finish.complete([held]), lab.store.settings.schema)
+    with at_once():
+        answers = lab.run(finish.complete([*rest, *free], skip_locked=True))
+    assert [answers[one.key] for one in rest] == [BUSY, BUSY]
+    assert {answers[one.key].status for one in free} == {COMPLETED}
+    user.commit()
+    answers = lab.run(finish.complete(rest, skip_locked=True))
+    assert {answers[one.key].status for one in rest} == {COMPLETED}
+    assert {status(lab, plan), status(lab, other)} == {WorkflowStatus.COMPLETED}
