@@ -33,13 +33,13 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
 
-__all__ = ["OtelTracing", "instrument"]
+__all__ = ["SCOPE", "OtelTracing", "attributes_of", "instrument"]
 
 log = logging.getLogger("holdfast.otel")
 T = TypeVar("T")
 Mode = Literal["link", "parent"]
 
-_SCOPE: Final = "holdfast"
+SCOPE: Final = "holdfast"
 _FLUSH_MS: Final = 2_000
 
 
@@ -88,7 +88,7 @@ class OtelTracing:
     def _instrument(self, kind: str, name: str, unit: str) -> Any:
         found = self._instruments.get(name)
         if found is None:
-            meter = otel_metrics.get_meter(_SCOPE)
+            meter = otel_metrics.get_meter(SCOPE)
             make = meter.create_counter if kind == "counter" else meter.create_histogram
             found = self._instruments[name] = make(name, unit=unit)
         return found
@@ -138,13 +138,13 @@ class SendSpan(_Watched):
         """What the rows carry."""
         self._queue = queue
         self._number = number
-        self._attributes = {**_attributes("send", queue), "holdfast.task.name": task}
+        self._attributes = {**attributes_of("send", queue), "holdfast.task.name": task}
 
     def __enter__(self) -> Self:
         attributes = dict(self._attributes)
         if self._number != 1:
             attributes["messaging.batch.message_count"] = self._number
-        tracer = trace.get_tracer(_SCOPE)
+        tracer = trace.get_tracer(SCOPE)
         self._enter(
             lambda: (
                 tracer.start_span(
@@ -189,7 +189,7 @@ class RunSpan(_Watched):
         super().__init__(tracing)
         self._run = run
         self._attributes = {
-            **_attributes("process", run.queue),
+            **attributes_of("process", run.queue),
             "holdfast.task.name": run.task,
         }
         self._error: str | None = None
@@ -213,7 +213,7 @@ class RunSpan(_Watched):
         if self._tracing.mode == "link":
             # A trace of its own; what the sender has sent along as baggage is kept.
             sender = trace.set_span_in_context(trace.INVALID_SPAN, sender)
-        span = trace.get_tracer(_SCOPE).start_span(
+        span = trace.get_tracer(SCOPE).start_span(
             f"process {run.queue}",
             context=sender,
             kind=SpanKind.CONSUMER,
@@ -264,12 +264,14 @@ class RunSpan(_Watched):
             _safely(_flush)
 
 
-def _attributes(operation: str, queue: str) -> dict[str, Any]:
+def attributes_of(operation: str, queue: str | None) -> dict[str, Any]:
+    """What spans and metrics of an operation have in common; a queue, if there is one of it."""
+    destination = {} if queue is None else {"messaging.destination.name": queue}
     return {
         "messaging.system": "holdfast",
         "messaging.operation.name": operation,
         "messaging.operation.type": operation,
-        "messaging.destination.name": queue,
+        **destination,
     }
 
 

@@ -52,6 +52,7 @@ class WorkerSettings(TypedDict, total=False):
     retention: Retention
     http: str | HttpAddress
     listen_url: str | None
+    watcher: str | None
     burst: bool
 
 
@@ -97,6 +98,8 @@ class WorkerOptions:
     """Where it serves health and metrics; a port alone: of this machine."""
     listen_url: str | None = _setting(str, None)
     """PostgreSQL: a URL that leads to the server directly, to hear of tasks behind a pooler."""
+    watcher: str | None = _setting(str, None)
+    """MODULE:FUNCTION that makes a watcher of claims and of written ends, for traces."""
     burst: bool = _setting(setting_text.flag, False)
     """Stop when there is nothing left to do."""
 

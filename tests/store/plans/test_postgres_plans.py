@@ -56,6 +56,7 @@ WANTED = {
     "free_tasks": {"holdfast_tasks_pkey": BY_KEY},
     "write_notes": {"holdfast_tasks_pkey": BY_KEY},
     "cancel": {"holdfast_tasks_pkey": BY_KEY},
+    "count_ended": {"holdfast_tasks_pkey": BY_KEY},
     "promote": {"holdfast_tasks_due": "(due_at <= ", "holdfast_tasks_pkey": BY_KEY},
     "expire": {"holdfast_tasks_expire": "(expire_at <= ", "holdfast_tasks_pkey": BY_KEY},
     "unknown_pending": {

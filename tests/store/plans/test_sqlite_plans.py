@@ -47,6 +47,7 @@ WANTED = {
     "write_notes": {BY_KEY},
     "leased_tasks": {BY_KEY},
     "cancel": {BY_ID},
+    "count_ended": {BY_ID},
     "lock_tasks": {BY_ID},
     "statuses": {BY_ID},
     "tasks_by_id": {BY_ID, BY_KEY},

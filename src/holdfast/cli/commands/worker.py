@@ -102,6 +102,11 @@ def _say_it_starts(number: int, frame: FrameType | None) -> None:
     metavar="HOST:PORT",
     help="Serve /health/live, /health/ready and /metrics there; a port alone: for this machine.",
 )
+@click.option(
+    "--watcher",
+    metavar="MODULE:FUNCTION",
+    help="Trace claims and written ends: what it returns is told of each, in the worker's process.",
+)
 @click.option("--burst", is_flag=True, default=None, help="Stop when there is nothing left to do.")
 @click.option("--reload", is_flag=True, help="For development: start anew when a file changes.")
 @click.option("-v", "--verbose", is_flag=True, help="A line per task: --log-level debug.")

@@ -1,8 +1,9 @@
 """The supervisor: a worker, put together.
 
 Owns the threads and the order in which they start and stop: `Supervisor._duties` is the table of
-them. It imports no user code and runs none: it starts the template, learns from it what the
-application is, opens the store, and lets every duty run in a thread of its own.
+them. It imports no user code and runs none (but for a watcher, if somebody has asked for one): it
+starts the template, learns from it what the application is, opens the store, and lets every duty
+run in a thread of its own.
 
 A duty that keeps raising ends the worker: its leases run out, and other workers take over.
 """
@@ -53,6 +54,7 @@ from holdfast.runtime.supervisor.state.queue_source import sources
 from holdfast.runtime.supervisor.status_report import report
 from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.supervisor.wake_pipe import WakePipe
+from holdfast.runtime.watch import load_watch
 from holdfast.runtime.wire.messages import Kind, KnownTask, Manifest
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import claims
@@ -104,6 +106,7 @@ class Supervisor:
         self._queues = self.ledger.sources.queues
         self._outage = Outage(options.gap / 2)
         self._readiness = Readiness(self._outage, options.poll)
+        self._watch = load_watch(options.watcher)
         self._http = self._listen(version)
         self._task_log = TaskLog()
         self._refused = RefusedRows()
@@ -202,6 +205,7 @@ class Supervisor:
             tasks=self.manifest.tasks,
             refused=self._refused,
             readiness=self._readiness,
+            watch=self._watch,
         )
         finisher = Finisher(
             store,
@@ -212,6 +216,7 @@ class Supervisor:
             kill=lambda child: self._pool.kill(child, on_purpose=True),
             put_off=self._maintenance.wake,
             task_log=self._task_log,
+            watch=self._watch,
         )
         lease_keeper = LeaseKeeper(store, ledger, outage)
         time_limits = TimeLimits(ledger, self._pool, judge=lease_keeper.judge)

@@ -13,6 +13,7 @@ from holdfast.store import rows
 from holdfast.store.op import Channel, Hint, Statement, Steps, Uuids, reads, writes
 from holdfast.store.verbs.dependents import ended_steps, resolve
 from holdfast.store.verbs.end_reasons import CANCELLED, EndReason
+from holdfast.store.verbs.ended_counts import count_ended
 
 ADDED_BATCH = 100
 """Of the steps that one has added, how many a transaction cancels."""
@@ -45,6 +46,7 @@ def cancel_steps(ids: Sequence[bytes], why: EndReason) -> Steps[dict[bytes, Task
         },
         hint=Hint(Channel.DONE),
     )
+    yield from count_ended(rows.uuids([row for row in changed if row[1] == TaskStatus.CANCELLED]))
     yield from resolve(ended_steps(changed))
     # What has handed over ends with what it added.
     adders = Uuids(rows.uuids([row for row in changed if row[1] == TaskStatus.WAITING]))

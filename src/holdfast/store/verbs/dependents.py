@@ -37,6 +37,7 @@ from holdfast.store.verbs.end_reasons import (
     UPSTREAM_SUCCEEDED,
     EndReason,
 )
+from holdfast.store.verbs.ended_counts import count_ended
 from holdfast.store.verbs.step_counts import EndedStep
 
 log = logging.getLogger("holdfast.store")
@@ -344,6 +345,7 @@ def _skip(children: dict[bytes, Waiting]) -> Steps[list[EndedStep]]:
             },
         )
         skipped += [EndedStep(rows.uuid(row[0]), TaskStatus.CANCELLED) for row in found]
+    yield from count_ended(step.id for step in skipped)
     return skipped
 
 

@@ -41,6 +41,7 @@ from holdfast.store.verbs import evidence, returned_steps, workflows
 from holdfast.store.verbs.claims import lockable
 from holdfast.store.verbs.dependents import ended_steps, resolve
 from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE, WORKFLOW_STOPPED
+from holdfast.store.verbs.ended_counts import count_ended
 from holdfast.store.verbs.returned_steps import NOTHING
 from holdfast.store.verbs.statistics import Tally, add_tallies
 from holdfast.store.verbs.step_counts import EndedStep
@@ -136,8 +137,13 @@ def end(changes: Sequence[RunChange], *, skip_locked: bool = False) -> Op[dict[K
     return Op(end_steps(changes, skip_locked), Mode.WRITE, "end")
 
 
-def end_steps(changes: Sequence[RunChange], skip_locked: bool = False) -> Steps[dict[Key, Landing]]:
-    """The steps of `end`, for operations that end runs among other things."""
+def end_steps(
+    changes: Sequence[RunChange], skip_locked: bool = False, *, counts: bool = False
+) -> Steps[dict[Key, Landing]]:
+    """The steps of `end`, for operations that end runs among other things.
+
+    With `counts` the ends are counted here: nobody is there who has made the runs.
+    """
     answers: dict[Key, Landing] = {e.key: LOST for e in changes}
     if skip_locked:
         free = yield from lockable([e.key for e in changes])
@@ -167,6 +173,10 @@ def end_steps(changes: Sequence[RunChange], skip_locked: bool = False) -> Steps[
             queues.update(rows.texts([row.queue_name]))
     if attempts:
         yield Statement("write_attempts", table=Table(_ATTEMPT_COLUMNS, attempts))
+    if counts:
+        yield from count_ended(
+            rows.uuids([(row.id,) for row in ended if TaskStatus(row.status).is_terminal])
+        )
     yield from resolve(ended_steps((row.id, row.status, row.workflow_id) for row in ended))
     yield from returned_steps.hold(restrained.paused)
     yield from _hints(ended, queues)

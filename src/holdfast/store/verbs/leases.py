@@ -199,7 +199,7 @@ def recover(
         left += [run.key for run in changes if run.key not in free]
         changes = [run for run in changes if run.key in free]
     released = (yield from release(holds, queues=queues)) if holds else {}
-    ended = (yield from end_steps(changes)) if changes else {}
+    ended = (yield from end_steps(changes, counts=True)) if changes else {}
     if left:
         yield Statement("cut_lease", {"token": token, "keys": Keys(left)})
     else:
@@ -260,7 +260,7 @@ def hand_back(
     if holds:
         yield from release(holds, queues=rows.texts({row.queue_name for row in ours}))
     if changes:
-        yield from end_steps(changes)
+        yield from end_steps(changes, counts=True)
     if keys is None and not held:
         yield Statement("clean_leases", {"tokens": Uuids([token])})
     return HandedBack([hold.key for hold in holds] + [run.key for run in changes], held)

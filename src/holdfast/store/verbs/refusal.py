@@ -42,6 +42,7 @@ def refuse(
     """CLAIMED or RUNNING → FAILED for rows that a claim could not read; how many ended."""
     yield from start([Begin(each.key, token, 0, "") for each in refused], hostname=hostname)
     ended = yield from end_steps(
-        [RunChange(each.key, token, invalid(each.reason), worker_id=worker_id) for each in refused]
+        [RunChange(each.key, token, invalid(each.reason), worker_id=worker_id) for each in refused],
+        counts=True,
     )
     return sum(landing is not LOST for landing in ended.values())

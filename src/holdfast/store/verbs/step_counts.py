@@ -20,6 +20,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import Channel, Hint, Ints, Statement, Steps, Uuids
 from holdfast.store.verbs.end_reasons import CANCELLED, UPSTREAM_FAILED
+from holdfast.store.verbs.ended_counts import count_ended
 
 _SKIPPED = frozenset(
     {
@@ -165,6 +166,7 @@ def _finish(scope_id: bytes, scope: _Scope) -> Steps[list[EndedStep]]:
             "failed_reason": "a step that it added did not succeed",
         },
     )
+    yield from count_ended(rows.uuids(settled))
     return [EndedStep(rows.uuid(id), TaskStatus(status), bool(whole)) for id, status in settled]
 
 

@@ -30,6 +30,7 @@ from holdfast.store.op import (
 from holdfast.store.verbs.claims import behind, known_name, lockable
 from holdfast.store.verbs.dependents import ended_steps, resolve
 from holdfast.store.verbs.end_reasons import DROPPED, EXPIRED
+from holdfast.store.verbs.ended_counts import count_ended
 
 BATCH = 500
 
@@ -170,6 +171,7 @@ def drop(
 
 
 def _ended(found: Rows) -> Steps[None]:
+    yield from count_ended(rows.uuids(found))
     yield from resolve(ended_steps(found))
     if found:
         yield Statement("notify", hint=Hint(Channel.DONE))

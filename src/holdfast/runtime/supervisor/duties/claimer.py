@@ -35,6 +35,7 @@ from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHand
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import QueueSource
 from holdfast.runtime.supervisor.state.turn_plan import TurnPlan
+from holdfast.runtime.watch import Watch, handled
 from holdfast.runtime.wire.messages import KnownTask
 from holdfast.store.op import Key, Mode, Op, Steps, at_once
 from holdfast.store.protocol import Store
@@ -67,7 +68,10 @@ class Claimer:
         tasks: Sequence[KnownTask] = (),
         refused: RefusedRows | None = None,
         readiness: Readiness | None = None,
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch or Watch()
+        self._began = 0
         self._readiness = readiness or Readiness(outage, ledger.options.poll)
         self._limits = KnownLimits(store, ledger, tasks) if tasks else None
         self._store = store
@@ -104,6 +108,7 @@ class Claimer:
         plan = self._ledger.plan(may_claim=not self._outage.is_on, patience=patience)
         if plan is not None:
             self._readiness.claims()
+            self._began = self._watch.begin()
             try:
                 self._turn(plan)
             except Exception:
@@ -194,7 +199,7 @@ class Claimer:
             self._ledger.put_back(begun)
             self._one_by_one(plan, request, error)
             return
-        self._store_answered()
+        self._store_answered(request, done.claimed)
         for child, runs in self._ledger.landed(plan.begins, begun, done):
             child.run(runs)
         # Not before: children need not wait for where the next claim begins.
@@ -244,7 +249,7 @@ class Claimer:
             source.is_careful = True
             self._readiness.claimed()
             return
-        self._store_answered()
+        self._store_answered(request, done.claimed)
         orders = self._ledger.landed((), begun, done)
         for child, runs in orders:
             child.run(runs)
@@ -273,13 +278,17 @@ class Claimer:
         except RowRefused as error:
             self._one_by_one(plan, request, error)
             return
-        self._store_answered()
+        self._store_answered(request, found.tasks)
         for each, runs in self._ledger.fill_window(child, source, found.tasks):
             each.run(runs)
         self._looked(source, request, found.tasks, found.refused)
 
-    def _store_answered(self) -> None:
+    def _store_answered(self, request: Request | None, claimed: Sequence[ClaimedTask]) -> None:
         self._readiness.claimed()
+        if request is not None:
+            self._watch.claimed(
+                request.queue, self._began, lambda: map(handled, claimed), error=None
+            )
         if self._outage.is_unsettled:
             self._outage.over()
         if self._ledger.held_rows.has_any:
@@ -344,6 +353,8 @@ class Claimer:
             self._readiness.claimed()
         else:
             self._readiness.claim_failed()
+        if request is not None:
+            self._watch.claimed(request.queue, self._began, lambda: (), type(error).__name__)
         tasks = self._ledger.put_back(begins)
         if error.locked:
             self._held_up(tasks)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from time import monotonic
 
@@ -33,13 +33,15 @@ from holdfast.core.records import Answer, ClaimedTask, Landing
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
 from holdfast.core.text import one_line
+from holdfast.core.watching import Handled
 from holdfast.runtime.supervisor.children.questions import RemoteHooks
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.child_handle import ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.outcome_queue import Finished
-from holdfast.runtime.supervisor.state.run_counts import RunCounts, counted_as
+from holdfast.runtime.supervisor.state.run_counts import HANDED_OVER, RunCounts, counted_as
 from holdfast.runtime.supervisor.task_log import TaskLog, named
+from holdfast.runtime.watch import Watch, handled
 from holdfast.store.op import Channel, Key, Op, apart, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import finish, inspect
@@ -59,6 +61,7 @@ _TALLY_LATER = 10.0
 _MOST_HALVINGS = 4
 _SUMMED_AS: dict[str, str] = {
     "completed": "completed",
+    HANDED_OVER: "completed",
     "failed": "failed",
     "retried": "retried",
     "snoozed": "retried",
@@ -85,7 +88,9 @@ class Finisher:
         kill: Callable[[ChildHandle], None],
         put_off: Callable[[], None],
         task_log: TaskLog | None = None,
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch or Watch()
         self._store = store
         self._ledger = ledger
         self._outage = outage
@@ -126,11 +131,13 @@ class Finisher:
                 return finish.finish(completions, changes, extras)
             return at_once(finish.finish(completions, changes, extras, skip_locked=True))
 
+        began = self._watch.begin() if batch else 0
         try:
             answers = self._store.attempt(make)
             if self._unsure:
                 answers = self._look_again(batch, answers)
         except StoreUnavailable as error:
+            self._watch.ended(began, lambda: (), type(error).__name__)
             if error.locked:
                 self._held_up(batch, extras, waits, halvings)
             else:
@@ -157,6 +164,7 @@ class Finisher:
         if extras.tallies:
             self._counts.clear()
             self._tally_at = monotonic() + _TALLY_EVERY
+        self._watch.ended(began, lambda: _landed(batch, answers), error=None)
         self._settle(batch, answers)
         if changes or _task_logger.isEnabledFor(logging.DEBUG):
             self._tell(batch, changes, answers)
@@ -380,3 +388,13 @@ class Finisher:
             )
             failed = Finished(done.assignment, Failed(reason), done.usage, done.run_us)
             self._write([failed], waits=waits)
+
+
+def _landed(batch: Sequence[Finished], answers: dict[Key, Landing]) -> Iterator[Handled]:
+    """What was written, for whoever watches."""
+    for done in batch:
+        task = done.assignment.task
+        landing = answers.get(task.key, _COMPLETED_ITSELF)
+        if landing.answer not in (Answer.BUSY, Answer.LOST):
+            status = landing.status or TaskStatus.COMPLETED
+            yield handled(task)._replace(outcome=status.value.lower())

@@ -93,6 +93,7 @@ OPERATING: Final = frozenset(
         "added_steps",
         "ask_stack_request",
         "cancel",
+        "count_ended",
         "deletable",
         "delete",
         "delete_route",

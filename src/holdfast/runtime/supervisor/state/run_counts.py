@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Final
 
 from holdfast.core.outcome import Interrupted, NotBegun, Outcome, SnoozeAsked, StoppedByShutdown
 from holdfast.core.statistics import ENDINGS, run_column, wait_column
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs.statistics import Tally
 
+HANDED_OVER: Final = "handed_over"
+"""Of a run whose task has not ended with it: what the steps it has added come to is its end, and is
+counted then."""
 _INTERRUPTIONS = (Interrupted, NotBegun, StoppedByShutdown)
 
 
@@ -28,7 +32,8 @@ class RunCounts:
     def ran(self, queue: str, name: str, counted_as: str, took_us: Sequence[int]) -> None:
         """So many runs ended in the same way, and took so long."""
         counts = self._counts[queue, name]
-        counts[counted_as] += len(took_us)
+        if counted_as != HANDED_OVER:
+            counts[counted_as] += len(took_us)
         counts["run_us"] += sum(took_us)
         for us in took_us:
             counts[run_column(us)] += 1
@@ -53,9 +58,10 @@ class RunCounts:
 
 def counted_as(status: TaskStatus | None, outcome: Outcome) -> str:
     """Which counter a run that ended so belongs to."""
-    if status is None or status is TaskStatus.WAITING:
-        # It ran to its end; the other one waits for the steps that it has added.
+    if status is None:
         return "completed"
+    if status is TaskStatus.WAITING:
+        return HANDED_OVER
     if status in (TaskStatus.SCHEDULED, TaskStatus.PENDING):
         if isinstance(outcome, SnoozeAsked):
             return "snoozed"
