@@ -28,6 +28,7 @@ from holdfast.client.task import Task
 from holdfast.client.wait import aended, ended
 from holdfast.client.workflow import workflow_handle
 from holdfast.client.workflow_decorator import WorkflowDecorator
+from holdfast.client.workflow_function import WorkflowFunction, workflow_named
 from holdfast.client.workflow_handle import WorkflowHandle
 from holdfast.client.workflow_verbs import one as one_workflow
 from holdfast.core.errors import ConfigError, HoldfastError
@@ -128,6 +129,16 @@ class Holdfast:
         if known is not None:
             return Task(known, self._dispatch)
         return NamedTask(name, version, self._dispatch)
+
+    def named_workflow(
+        self, name: str, *, version: int | None = None
+    ) -> WorkflowFunction[..., Any]:
+        """A workflow of this app by its name; `UnknownTask` if its code is not here.
+
+        `app.named_workflow("nightly").send_plain(["2026-11-15"], {})` starts it with arguments as
+        JSON has them.
+        """
+        return workflow_named(self._dispatch, name, version)
 
     def resend(self, error: HoldfastError) -> TaskHandle[Any]:
         """Make a send that failed again, under the same id: one task, however often."""

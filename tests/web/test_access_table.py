@@ -90,6 +90,7 @@ NEEDS: Final = {
     "api-delete-route": ("admin", False),
     "metrics": ("read", False),
     "api-list-workflows": ("read", False),
+    "api-start-workflow": ("operate", False),
     "api-count-workflows": ("read", False),
     "api-show-workflow": ("read", False),
     "api-why-workflow": ("read", False),

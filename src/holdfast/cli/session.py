@@ -12,7 +12,7 @@ there stays so, and a schema is never made or upgraded by looking at it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -37,6 +37,8 @@ from holdfast.core.redaction import key_rule
 from holdfast.core.text import one_line, visible
 
 _DIGITS: Final = 32
+_MOST_NAMED: Final = 10
+"""Of the tasks that a piece of an id may mean."""
 
 
 class NotDone(click.ClickException):
@@ -84,7 +86,7 @@ class CommandSession:
             raise Misused(f"{typed!r} is not a task id: {FORMS}")
         if len(readings[0].first) == _DIGITS:
             return UUID(readings[0].first)
-        match self.control.tasks.find(typed):
+        match self.control.tasks.find(typed, limit=_MOST_NAMED + 1):
             case [found]:
                 return found
             case []:
@@ -95,28 +97,35 @@ class CommandSession:
                     else f"no task has the id {typed} in this database ({self.place.described})"
                 )
             case several:
-                for each in several:
+                for each in several[:_MOST_NAMED]:
                     info = self.control.tasks.show(each)
                     self.screen.remark(f"  {each}  {info.status.value}  {info.name}")
-                raise Misused(f"{typed} may be any of these {len(several)} tasks: give more of it")
+                raise Misused(f"{typed} may be any of {_number(several)} tasks: give more of it")
 
     def workflow_id(self, typed: str) -> UUID:
         """The workflow that an operator names, in the same ways."""
         readings = parse(typed)
         if not readings:
             raise Misused(f"{typed!r} is not the id of a workflow: {FORMS}")
-        match self.control.workflows.find(typed):
+        match self.control.workflows.find(typed, limit=_MOST_NAMED + 1):
             case [found]:
                 return found
             case []:
                 raise NotDone(f"no workflow has the id {typed} ({self.place.described})")
             case several:
-                for each in several:
+                for each in several[:_MOST_NAMED]:
                     info = self.control.workflows.get(each)
                     self.screen.remark(f"  {each}  {info.status.value}  {info.name}")
                 raise Misused(
-                    f"{typed} may be any of these {len(several)} workflows: give more of it"
+                    f"{typed} may be any of {_number(several)} workflows: give more of it"
                 )
+
+
+def _number(several: Sequence[UUID]) -> str:
+    """How many ids are meant, of which so many have been named."""
+    if len(several) > _MOST_NAMED:
+        return f"more than {_MOST_NAMED}"
+    return f"these {len(several)}"
 
 
 def operates(*, creates: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -122,7 +122,9 @@ class WorkflowDecorator:
             definition, function, choice, args, kwargs, limit
         )
         self._dispatch.registry.add(definition)
-        return WorkflowFunction(definition, function, self._dispatch, choice)
+        made = WorkflowFunction(definition, function, self._dispatch, choice)
+        definition.function.__dict__["workflow"] = made
+        return made
 
 
 def _as_task(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,12 +6,14 @@ a step.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, cast
 
 from holdfast.client.call import Call
+from holdfast.client.registry import is_builder
 from holdfast.client.sending.call import Form
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN
@@ -26,14 +28,15 @@ from holdfast.client.workflow import (
     choose,
 )
 from holdfast.client.workflow_handle import WorkflowHandle
-from holdfast.core.errors import ConfigError
+from holdfast.core.errors import ConfigError, UnknownTask
 from holdfast.core.options.definition import TaskDefinition
+from holdfast.core.payload.codec import encode_arguments
 from holdfast.core.workflows.stepable import Stepable, StepForm
 
 if TYPE_CHECKING:
     from holdfast.core.schedules.definition import ScheduledCall
 
-__all__ = ["WorkflowFunction"]
+__all__ = ["WorkflowFunction", "workflow_named"]
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -72,7 +75,9 @@ class WorkflowFunction(Stepable[P, R_co]):
 
     def send(self, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R_co]:
         """Build the graph and start it. When this returns, the whole is durable."""
-        wf = self.build(*args, **kwargs)
+        return self._start(self.build(*args, **kwargs))
+
+    def _start(self, wf: Workflow) -> WorkflowHandle[R_co]:
         plan = wf._plan()
         return wf._handle(
             self._dispatch, plan, start(self._dispatch.access, plan, self._dispatch.tracing)
@@ -80,11 +85,28 @@ class WorkflowFunction(Stepable[P, R_co]):
 
     async def asend(self, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R_co]:
         """Build the graph and start it. When this returns, the whole is durable."""
-        wf = self.build(*args, **kwargs)
+        return await self._astart(self.build(*args, **kwargs))
+
+    async def _astart(self, wf: Workflow) -> WorkflowHandle[R_co]:
         plan = wf._plan()
         return wf._handle(
             self._dispatch, plan, await astart(self._dispatch.access, plan, self._dispatch.tracing)
         )
+
+    def send_plain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> WorkflowHandle[R_co]:
+        """The same with arguments as JSON has them: each becomes what its annotation says."""
+        return self._start(self._build_plain(args, kwargs))
+
+    async def asend_plain(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> WorkflowHandle[R_co]:
+        """The same with arguments as JSON has them; the graph is built in a thread."""
+        return await self._astart(await asyncio.to_thread(self._build_plain, args, kwargs))
+
+    def _build_plain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Workflow:
+        texts = encode_arguments(args, kwargs, self._limit)[:2]
+        given, named = self._definition.signature.decode(*texts)
+        return built(self._definition, self._builder, self._choice, given, named, self._limit)
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R_co]:
         """A call that is not sent, for `then`, `group` and schedules."""
@@ -150,3 +172,15 @@ class WorkflowFunction(Stepable[P, R_co]):
 
     def __repr__(self) -> str:
         return f"<WorkflowFunction {self.name} version {self.version}>"
+
+
+def workflow_named(
+    dispatch: Dispatch, name: str, version: int | None = None
+) -> WorkflowFunction[..., Any]:
+    """The workflow of this name whose code is here; None: its newest version."""
+    known = {task.name for task in dispatch.registry if is_builder(task)}
+    found = dispatch.registry.find(name, version)
+    if found is None or not is_builder(found):
+        raise UnknownTask(name, version, known=known, kind="workflow")
+    made: WorkflowFunction[..., Any] = found.function.__dict__["workflow"]
+    return WorkflowFunction(found, made._builder, dispatch, made._choice)

@@ -145,14 +145,22 @@ class PayloadMismatch(HoldfastError):
 
 
 class UnknownTask(HoldfastError):
-    """No task of this name (and version) is registered."""
+    """No task, or workflow, of this name (and version) is registered."""
 
-    def __init__(self, name: str, version: int | None = None, *, known: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        version: int | None = None,
+        *,
+        known: Iterable[str] = (),
+        kind: Literal["task", "workflow"] = "task",
+    ) -> None:
         self.name = name
         self.version = version
         self.known = tuple(sorted(known))
-        what = f"task {name!r}" if version is None else f"task {name!r} version {version}"
-        hint = f"known tasks: {', '.join(self.known)}" if self.known else "no task is registered"
+        what = f"{kind} {name!r}" if version is None else f"{kind} {name!r} version {version}"
+        others = f"known {kind}s: {', '.join(self.known)}"
+        hint = others if self.known else f"no {kind} is registered"
         super().__init__(f"{what} is not registered with this app; {hint}")
 
 

@@ -28,6 +28,10 @@ class PayloadView:
         """Arguments or a result, without secrets; None for who may not see them."""
         return mask(value, self._hides) if self.allowed else None
 
+    def masked(self, value: Any) -> Any:
+        """What is no payload, such as the detail of an action, without secrets."""
+        return mask(value, self._hides)
+
     def text(self, text: str | None) -> str | None:
         """What a task printed or gave out; None for who may not see it."""
         return text if self.allowed else None

@@ -190,6 +190,11 @@ def test_a_prefix_names_a_task(operator: Operator, lab: Lab) -> None:
     assert str(task) in said.err
     said = operator("tasks", "show", "02020304", code=1)
     assert "no task has an id that begins or ends with 02020304 in this database" in said.err
+    for number in range(10, 20):
+        lab.send(id=UUID(f"01020304-0506-7000-8000-0000000000{number}").bytes)
+    said = operator("tasks", "show", "010203040506", code=2)
+    assert "010203040506 may be any of more than 10 tasks" in said.err
+    assert said.err.count("PENDING") == 10
     for typed in ("01020304-0000ff", "0000ff", "0000000000FF"):
         assert operator("tasks", "show", typed, "--json").json["id"] == str(near)
 

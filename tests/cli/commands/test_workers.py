@@ -104,8 +104,18 @@ def test_orders(operator: Operator, lab: Lab) -> None:
     lab.clock.advance(31)
     join(lab, "cc44")
     assert "has not been seen" in operator("workers", "stop", "aa11", "--wait", code=1).err
+    said = operator("workers", "stop", "aa11", "cc44", code=1)
+    assert said.lines == [
+        "aa11  has not been seen for 31 s: it will stop if it ever comes back",
+        "cc44  has been asked to stop",
+    ]
+    assert "nobody hears it: 1 worker gone, or cut off" in said.err
+    told = operator("workers", "stop", "aa11", "--json", code=1).json
+    assert told == {"workers": [{"worker_id": "aa11", "told": True, "silent": True}]}
     audit = lab.run(entries(limit=9))
     assert [(entry.verb, entry.count) for entry in audit] == [
+        ("stop", 1),
+        ("stop", 2),
         ("stop", 1),
         ("interrupt", 2),
         ("drain", 1),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+import sys
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
 
 from holdfast.core.workflows.plan import StepEdge
-from tests.cli.conftest import Operator
+from tests.cli.conftest import Operator, run
 from tests.support.stores import Lab
 from tests.support.workflows import begin, complete, fail, plan_of, step, whole
 
@@ -82,3 +86,46 @@ def test_verbs_say_what_they_did(operator: Operator, lab: Lab) -> None:
     assert (
         "give ids, or filters, not both" in operator("workflows", "resume", id, "--all", code=2).err
     )
+
+
+APP = """
+from datetime import date
+from typing import Any
+from holdfast import Holdfast, Workflow
+
+app = Holdfast("sqlite:///reports.db")
+
+@app.task("note")
+def note(day: date) -> str:
+    return day.isoformat()
+
+@app.workflow("nightly")
+def nightly(wf: Workflow, day: date) -> Any:
+    return wf.step(note, day).result
+"""
+
+
+def test_one_is_started_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "reports_for_cli.py").write_text(APP)
+    monkeypatch.setenv("HOLDFAST_APP", "reports_for_cli:app")
+    try:
+        id = str(uuid4())
+        asked = ["workflows", "send", "nightly", "--args", '["2027-01-31"]', "--id", id]
+        assert run(*asked, "--tag", "x").lines == [id]
+        again = run(*asked, "--tag", "x", "--json")
+        assert again.json == {"id": id, "created": False}
+        assert "nothing was started" in run(*asked, "--tag", "x").err
+        (row,) = run("workflows", "list", "--tag", "x").rows
+        assert row[:3] == [id, "RUNNING", "nightly"]
+        wrong = run("workflows", "send", "nightly", "--args", '["soon"]')
+        assert (wrong.code, "day" in wrong.err) == (2, True)
+        none = run("workflows", "send", "note")
+        assert (none.code, "known workflows: nightly" in none.err) == (1, True)
+    finally:
+        sys.modules.pop("reports_for_cli", None)
+
+
+def test_starting_one_needs_its_code(operator: Operator) -> None:
+    assert "a workflow is built by its code" in operator("workflows", "send", "x", code=2).err

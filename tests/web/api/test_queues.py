@@ -71,11 +71,13 @@ def test_workers_their_states_and_orders(app: Holdfast, hands: Hands, admin: Web
     refused = admin.get("/api/v1/workers/w1/history?step=1500ms")
     assert (refused.status_code, refused.json()["path"]) == (422, "step")
     told = admin.post("/api/v1/workers/w1/stop", json={"interrupt": True})
-    assert told.json() == {"worker": "w1", "order": "interrupt"}
+    assert told.json() == {"worker": "w1", "order": "interrupt", "silent": False}
     assert admin.post("/api/v1/workers/w1/drain").status_code == 200
     for path in ("", "/states", "/states?limit=5", "/history?last=1h"):
         assert admin.get(f"/api/v1/workers/w2{path}").status_code == 404
     assert admin.post("/api/v1/workers/w2/stop").status_code == 404
+    hands.run(workers.register("gone", **{**WORKER, "lease_us": 0}))
+    assert admin.post("/api/v1/workers/gone/stop").json()["silent"] is True
 
 
 def test_statistics(app: Holdfast, hands: Hands, admin: WebClient) -> None:

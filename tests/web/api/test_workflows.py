@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from holdfast import Holdfast, Workflow, WorkflowHandle
+from holdfast import Holdfast, Secret, Workflow, WorkflowHandle
 from tests.client.conftest import Hands
 from tests.web.client import WebClient
 
@@ -71,6 +72,72 @@ def test_through_its_verbs(sent: WorkflowHandle[Any], admin: WebClient) -> None:
 def test_an_unknown_workflow_is_404(path: str, refused: WebClient) -> None:
     method = "GET" if path in ("", "/why", "/mermaid") else "POST"
     assert refused.send(method, f"{ALL}/{uuid4()}{path}").status_code == 404
+
+
+def test_one_is_started_by_its_name(app: Holdfast, web: Callable[..., WebClient]) -> None:
+    @app.task("note")
+    def note(day: date) -> str:
+        return day.isoformat()
+
+    @app.workflow("dated")
+    def dated(wf: Workflow, day: date, token: Secret[str]) -> Any:
+        if day.year < 2000:
+            raise ValueError(f"no such day, {token.reveal()}")
+        return wf.step(note, day).result
+
+    client = web(app)
+    body: dict[str, Any] = {
+        "name": "dated",
+        "args": ["2026-11-15"],
+        "kwargs": {"token": {"$secret": "hunter2-hunter2"}},
+        "id": str(uuid4()),
+        "options": {"tags": ["x"], "deadline": 60},
+    }
+    started = client.post(ALL, json=body)
+    assert (started.status_code, started.json()) == (201, {"id": body["id"], "created": True})
+    again = client.post(ALL, json=body)
+    assert (again.status_code, again.json()) == (200, {"id": body["id"], "created": False})
+    other = client.post(ALL, json={**body, "args": ["2026-11-16"]})
+    assert (other.status_code, other.json()["kind"]) == (409, "payload_mismatch")
+    shown = client.get(f"{ALL}/{body['id']}")
+    assert (shown.json()["workflow"]["name"], shown.json()["workflow"]["deadline"]) == ("dated", 60)
+    assert "hunter2" not in shown.text
+    app.worker().run_until_idle()
+    assert app.workflow_handle(body["id"]).get(5) == "2026-11-15"
+    (sent,) = client.get("/api/v1/audit?verb=send").json()["entries"]
+    assert sent["subject"] == f"workflow {body['id']}"
+    failed = client.post(ALL, json={**body, "id": str(uuid4()), "args": ["1999-01-01"]})
+    assert (failed.status_code, failed.json()["kind"]) == (422, "not_built")
+    assert "ValueError" in failed.json()["detail"]
+    assert "hunter2" not in failed.text
+    assert client.get(f"{ALL}/count").json()["by_status"]["COMPLETED"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "path"),
+    [
+        ({"name": "nobody-has-it"}, 404, None),
+        ({"name": "nightly", "version": 7}, 404, None),
+        ({"args": [1]}, 422, "password"),
+        ({"args": []}, 422, None),
+        ({"options": {"unique": {"on_conflict": "debounce"}}}, 422, "unique"),
+        ({"options": {"deadline": 0}}, 422, "options.deadline"),
+        ({"options": {"queue": "q"}}, 422, "options"),
+    ],
+)
+def test_a_start_that_makes_no_sense_is_refused(
+    change: Any, status: int, path: str | None, sent: WorkflowHandle[Any], admin: WebClient
+) -> None:
+    answer = admin.post(ALL, json={"name": "nightly", "args": ["x"], **change})
+    assert answer.status_code == status, answer.text
+    assert answer.json().get("path") == path
+    assert admin.get(f"{ALL}/count").json()["by_status"]["RUNNING"] == 1
+
+
+def test_a_task_is_no_workflow(sent: WorkflowHandle[Any], admin: WebClient) -> None:
+    answer = admin.post(ALL, json={"name": "first", "args": ["x"]})
+    assert (answer.status_code, answer.json()["kind"]) == (404, "unknown_workflow")
+    assert "known workflows: nightly" in answer.json()["detail"]
 
 
 def test_arguments_are_payload(

@@ -7,7 +7,6 @@ show is in the modules beside this one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, cast
@@ -16,6 +15,7 @@ import click
 
 from holdfast.cli import bulk_action, completion
 from holdfast.cli.limit_options import GivenLimit, limit_options
+from holdfast.cli.payload_options import payload_options
 from holdfast.cli.render import json_document, times
 from holdfast.cli.render.ending_list import follow_endings
 from holdfast.cli.render.task_detail import TaskReport, show_task
@@ -28,23 +28,10 @@ from holdfast.client.redacted import redacted_attempt, redacted_task
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, choose
 from holdfast.client.task_questions import PATIENCE
-from holdfast.core.errors import IllegalTransition, PayloadError, WaitTimeout
+from holdfast.core.errors import IllegalTransition, WaitTimeout
 from holdfast.core.options.unique import Unique
-from holdfast.core.payload.codec import decode
 
 the_task = click.argument("task", metavar="ID", shell_complete=completion.tasks)
-
-
-def _json(kind: type, what: str) -> Callable[[click.Context, click.Parameter, str], Any]:
-    """The callback of an option that takes JSON of one kind."""
-
-    def read(ctx: click.Context, param: click.Parameter, value: str) -> Any:
-        try:
-            return decode(value, kind)
-        except PayloadError as error:
-            raise click.BadParameter(f"{value!r:.100} is not {what}: {error}", ctx, param) from None
-
-    return read
 
 
 @click.group("tasks")
@@ -113,20 +100,7 @@ def limit(session: CommandSession, name: str, given: GivenLimit) -> None:
 
 @tasks.command()
 @click.argument("name", shell_complete=completion.task_names)
-@click.option(
-    "--args",
-    metavar="JSON",
-    default="[]",
-    callback=_json(list, "a JSON list"),
-    help="A list: '[1, \"a\"]'.",
-)
-@click.option(
-    "--kwargs",
-    metavar="JSON",
-    default="{}",
-    callback=_json(dict[str, Any], "a JSON object"),
-    help="An object: '{\"a\": 1}'.",
-)
+@payload_options
 @click.option("--version", type=int, help="Of the task; default 1.")
 @click.option("--queue", help="Default: default.", shell_complete=completion.queues)
 @click.option("--priority", type=int, help="1 (first) to 100 (last); default 50.")

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from holdfast.cli import completion
-from holdfast.cli.render import json_document
+from holdfast.cli.render import json_document, times
 from holdfast.cli.render.table import Cell, TextColumn, Value
 from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
 from holdfast.cli.selection import confirm
@@ -143,10 +143,10 @@ def _have(
         number = "1 worker" if len(names) == 1 else f"{len(names):,} workers"
         confirm(f"{verb} {number}?")
     told = order(names) if names else {}
+    silent = _silent(session) if told else {}
     if not session.screen.as_json:
         for name, heard in told.items():
-            answer = f"has been asked to {verb}" if heard else "has stopped already"
-            session.screen.line(f"{name}  {answer}")
+            session.screen.line(f"{name}  {_told(verb, heard, silent.get(name))}")
         if not told:
             session.screen.remark(
                 f"no worker is running on this database ({session.place.described})"
@@ -155,8 +155,35 @@ def _have(
         _await(session, {name for name, heard in told.items() if heard})
     if session.screen.as_json:
         session.screen.document(
-            {"workers": [{"worker_id": name, "told": heard} for name, heard in told.items()]}
+            {
+                "workers": [
+                    {"worker_id": name, "told": heard, "silent": name in silent}
+                    for name, heard in told.items()
+                ]
+            }
         )
+    gone = [name for name, heard in told.items() if heard and name in silent]
+    if gone and not wait:
+        number = "1 worker" if len(gone) == 1 else f"{len(gone):,} workers"
+        raise NotDone(f"nobody hears it: {number} gone, or cut off; others recover its tasks")
+
+
+def _told(verb: str, heard: bool, unseen: str | None) -> str:
+    if not heard:
+        return "has stopped already"
+    if unseen is None:
+        return f"has been asked to {verb}"
+    return f"has not been seen for {unseen}: it will {verb} if it ever comes back"
+
+
+def _silent(session: CommandSession) -> dict[str, str]:
+    """Those that have not been seen for longer than their lease, and for how long."""
+    now = session.control.now()
+    return {
+        worker.id: times.length(now - worker.seen_at)
+        for worker in session.control.workers.list()
+        if worker.state == "silent"
+    }
 
 
 def _all(session: CommandSession) -> list[str]:

@@ -8,13 +8,18 @@ from uuid import UUID
 
 import click
 
+from holdfast.cli.payload_options import payload_options
 from holdfast.cli.render import times
 from holdfast.cli.render.workflow_list import show_workflows
 from holdfast.cli.render.workflow_tree import show_tree
-from holdfast.cli.session import CommandSession, NotDone, operates
+from holdfast.cli.session import CommandSession, Misused, NotDone, operates
+from holdfast.client.sending.dispatch import Dispatch
+from holdfast.client.workflow import WorkflowOptions
 from holdfast.client.workflow_control import WorkflowFilters, WorkflowPage
+from holdfast.client.workflow_function import workflow_named
 from holdfast.client.workflow_info import WorkflowInfo
 from holdfast.core.errors import IllegalTransition, TaskNotFound, UniqueConflict
+from holdfast.core.options.unique import Unique
 from holdfast.core.status import WorkflowStatus
 
 _MAX_PAGE: Final = 1000
@@ -128,6 +133,47 @@ def graph(session: CommandSession, workflow: str) -> None:
         session.screen.document({"id": found, "mermaid": text})
     else:
         session.screen.text(text)
+
+
+@workflows.command()
+@click.argument("name")
+@payload_options
+@click.option("--version", type=int, help="Of the workflow; default: the newest.")
+@click.option("--unique-key", metavar="KEY", help="Only if no live workflow has this key.")
+@click.option("--tag", "tags", multiple=True, help="Several times for several.")
+@click.option("--id", "id_", metavar="UUID", help="Under this id: repeating it is harmless.")
+@operates(creates=True)
+def send(
+    session: CommandSession,
+    name: str,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    version: int | None,
+    unique_key: str | None,
+    tags: tuple[str, ...],
+    id_: str | None,
+) -> None:
+    """Start a workflow by its name, and print its id.
+
+    Its graph is built by its code, so this needs --app.
+    """
+    if session.place.app is None:
+        raise Misused(
+            "a workflow is built by its code: say which app has it, --app MODULE:APP "
+            "(or HOLDFAST_APP)"
+        )
+    given: dict[str, Any] = {"tags": tags or None, "id": id_}
+    given["unique"] = None if unique_key is None else Unique(unique_key)
+    options = cast("WorkflowOptions", {k: v for k, v in given.items() if v is not None})
+    dispatch = Dispatch(session.access, session.place.tasks)
+    workflow = workflow_named(dispatch, name, version).options(**options)
+    handle = workflow.send_plain(args, kwargs)
+    if session.screen.as_json:
+        session.screen.document({"id": handle.id, "created": handle.created})
+        return
+    session.screen.line(str(handle.id))
+    if not handle.created:
+        session.screen.remark("nothing was started: this workflow exists")
 
 
 def _selects(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -40,6 +40,7 @@ class AuditDocument(msgspec.Struct, kw_only=True):
     filter: str | None
     count: int
     detail: Any
+    """What else was said of it; values of secret keys are hidden."""
 
 
 class AuditList(msgspec.Struct, kw_only=True):
@@ -59,7 +60,12 @@ async def list_actions(context: Context, query: AuditQuery) -> AuditList:
     return AuditList(
         entries=[
             AuditDocument(
-                **{name: getattr(entry, name) for name in AuditDocument.__struct_fields__}
+                **{
+                    name: getattr(entry, name)
+                    for name in AuditDocument.__struct_fields__
+                    if name != "detail"
+                },
+                detail=context.payloads.masked(entry.detail),
             )
             for entry in page.entries
         ],

@@ -20,6 +20,7 @@ from holdfast.web.api import (
     task_routes,
     tasks,
     workers,
+    workflow_starts,
     workflows,
 )
 from holdfast.web.route import WebRoute
@@ -37,6 +38,7 @@ ROUTES: Final[Sequence[WebRoute]] = reference.with_reference(
         *workers.ROUTES,
         *stats.ROUTES,
         *workflows.ROUTES,
+        *workflow_starts.ROUTES,
         *schedules.ROUTES,
         *task_routes.ROUTES,
         *audit.ROUTES,

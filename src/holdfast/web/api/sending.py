@@ -24,7 +24,7 @@ from holdfast.web.api.task_filter import Moment, Name
 from holdfast.web.context import Context
 from holdfast.web.problem import Refusal
 
-__all__ = ["ROUTES", "OptionsBody", "named_task"]
+__all__ = ["ROUTES", "OptionsBody", "SentDocument", "UniqueBody", "named_task", "payload_room"]
 
 _ROOM: Final = 100_000
 """Bytes of a body beside the arguments."""
@@ -40,6 +40,11 @@ class UniqueBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     on_conflict: Literal["return", "replace", "debounce", "raise"] = "return"
     period: Annotated[float, Meta(ge=1, le=3_153_600_000)] | None = None
     until: Literal["started", "ended", "deleted"] | None = None
+
+    @property
+    def made(self) -> Unique:
+        """The same, for `options(unique=…)`."""
+        return Unique(self.key, on_conflict=self.on_conflict, period=self.period, until=self.until)
 
 
 class OptionsBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -64,12 +69,7 @@ class OptionsBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             if getattr(self, name) is not UNSET
         }
         if isinstance(self.unique, UniqueBody):
-            found["unique"] = Unique(
-                self.unique.key,
-                on_conflict=self.unique.on_conflict,
-                period=self.unique.period,
-                until=self.unique.until,
-            )
+            found["unique"] = self.unique.made
         options: CallOptions = found
         return options
 
@@ -117,7 +117,8 @@ class SentManyDocument(msgspec.Struct, kw_only=True):
     tasks: list[SentDocument]
 
 
-def _room(context: Context) -> int:
+def payload_room(context: Context) -> int:
+    """How long the body of a send may be."""
     return context.app.config.max_payload + _ROOM
 
 
@@ -142,7 +143,7 @@ async def _note(context: Context, handle: TaskHandle[Any], name: str) -> None:
     needs=Role.OPERATE,
     creates=True,
     refusals=[409],
-    limit=_room,
+    limit=payload_room,
 )
 async def send_task(context: Context, body: SendBody) -> SentDocument:
     """Send a call of a task, to be run at once or, with `delay` or `run_at`, later.

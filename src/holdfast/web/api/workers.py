@@ -160,6 +160,8 @@ class ToldDocument(msgspec.Struct, kw_only=True):
 
     worker: str
     order: Literal["stop", "interrupt", "drain"]
+    silent: bool
+    """It has not been seen for longer than its lease: probably nobody hears this."""
 
 
 @operation("GET", "/workers", tag="workers")
@@ -210,7 +212,7 @@ async def stop_worker(context: Context, worker: str, body: StopBody) -> ToldDocu
         told = await context.control.workers.astop(worker, interrupt=body.interrupt)
     if not told[worker]:
         raise _unknown(worker)
-    return ToldDocument(worker=worker, order="interrupt" if body.interrupt else "stop")
+    return await _told(context, worker, "interrupt" if body.interrupt else "stop")
 
 
 @operation("POST", "/workers/{worker}/drain", tag="workers", needs=Role.ADMIN, refusals=[404])
@@ -220,7 +222,14 @@ async def drain_worker(context: Context, worker: str) -> ToldDocument:
         told = await context.control.workers.adrain(worker)
     if not told[worker]:
         raise _unknown(worker)
-    return ToldDocument(worker=worker, order="drain")
+    return await _told(context, worker, "drain")
+
+
+async def _told(
+    context: Context, worker: str, order: Literal["stop", "interrupt", "drain"]
+) -> ToldDocument:
+    state = (await _known(context, worker)).state
+    return ToldDocument(worker=worker, order=order, silent=state == "silent")
 
 
 async def _known(context: Context, worker: str) -> WorkerInfo:
