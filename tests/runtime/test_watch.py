@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.core.errors import ConfigError
 from holdfast.core.watching import ClaimFacts, EndedFacts, Handled
-from holdfast.runtime.watch import Watch, load_watch
+from holdfast.runtime.watch import WorkerWatch, load_watch
 
 ONE = Handled(bytes(16), "t", "q", None)
 
@@ -33,7 +33,7 @@ class Broken(Heard):
 
 def test_it_is_told_what_was_claimed_and_written() -> None:
     heard = Heard()
-    watch = Watch(heard)
+    watch = WorkerWatch(heard)
     watch.claimed("q", watch.begin(), lambda: [ONE], None)
     watch.ended(watch.begin(), lambda: [ONE], "StoreUnavailable")
     (claim,), (write,) = heard.claims, heard.writes
@@ -54,7 +54,7 @@ def test_nobody_watches_and_nothing_is_asked() -> None:
 
 
 def test_one_that_fails_is_complained_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    watch = Watch(Broken())
+    watch = WorkerWatch(Broken())
     with caplog.at_level(logging.WARNING, "holdfast.worker"):
         for _ in range(3):
             watch.claimed("q", watch.begin(), lambda: [ONE], None)

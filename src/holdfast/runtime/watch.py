@@ -24,7 +24,7 @@ _EXAMPLE = "for example holdfast.contrib.otel_worker:watch"
 _MOST_COMPLAINTS = 20
 
 
-class Watch:
+class WorkerWatch:
     """What the duties of a worker tell, if somebody listens."""
 
     def __init__(self, watcher: WorkerWatcher | None = None) -> None:
@@ -66,10 +66,10 @@ def handled(task: ClaimedTask) -> Handled:
     return Handled(task.id, task.task_name, task.queue_name, task.trace_context)
 
 
-def load_watch(name: str | None) -> Watch:
+def load_watch(name: str | None) -> WorkerWatch:
     """The watcher that MODULE:FUNCTION makes; one that tells nobody, for None."""
     if name is None:
-        return Watch()
+        return WorkerWatch()
     if not isinstance(name, str):
         raise _unusable(name, f"give MODULE:FUNCTION as text, {_EXAMPLE}")
     module_name, _, function_name = name.partition(":")
@@ -91,7 +91,7 @@ def load_watch(name: str | None) -> Watch:
             f"{function_name}() gave {type(watcher).__name__}, which has no claimed() and ended(): "
             "return what holdfast.contrib.otel_worker.watch() gives",
         )
-    return Watch(watcher)
+    return WorkerWatch(watcher)
 
 
 def _unusable(name: object, why: str) -> ConfigError:

@@ -35,7 +35,7 @@ from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHand
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.queue_source import QueueSource
 from holdfast.runtime.supervisor.state.turn_plan import TurnPlan
-from holdfast.runtime.watch import Watch, handled
+from holdfast.runtime.watch import WorkerWatch, handled
 from holdfast.runtime.wire.messages import KnownTask
 from holdfast.store.op import Key, Mode, Op, Steps, at_once
 from holdfast.store.protocol import Store
@@ -68,9 +68,9 @@ class Claimer:
         tasks: Sequence[KnownTask] = (),
         refused: RefusedRows | None = None,
         readiness: Readiness | None = None,
-        watch: Watch | None = None,
+        watch: WorkerWatch | None = None,
     ) -> None:
-        self._watch = watch or Watch()
+        self._watch = watch or WorkerWatch()
         self._began = 0
         self._readiness = readiness or Readiness(outage, ledger.options.poll)
         self._limits = KnownLimits(store, ledger, tasks) if tasks else None

@@ -41,7 +41,7 @@ from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.state.outcome_queue import Finished
 from holdfast.runtime.supervisor.state.run_counts import HANDED_OVER, RunCounts, counted_as
 from holdfast.runtime.supervisor.task_log import TaskLog, named
-from holdfast.runtime.watch import Watch, handled
+from holdfast.runtime.watch import WorkerWatch, handled
 from holdfast.store.op import Channel, Key, Op, apart, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import finish, inspect
@@ -88,9 +88,9 @@ class Finisher:
         kill: Callable[[ChildHandle], None],
         put_off: Callable[[], None],
         task_log: TaskLog | None = None,
-        watch: Watch | None = None,
+        watch: WorkerWatch | None = None,
     ) -> None:
-        self._watch = watch or Watch()
+        self._watch = watch or WorkerWatch()
         self._store = store
         self._ledger = ledger
         self._outage = outage
