@@ -14,7 +14,7 @@ CLASSES = ("Call", "Holdfast", "Task", "TaskHandle", "Workflow", "WorkflowHandle
 # Public methods that never wait for the store, so they need no twin.
 IMMEDIATE: dict[str, set[str]] = {
     "Call": {"build", "then", "to_mermaid"},
-    "Holdfast": {"named", "options", "trace_with", "using", "worker"},
+    "Holdfast": {"named", "named_workflow", "options", "trace_with", "using", "worker"},
     "Task": {"call", "options"},
     "TaskHandle": set(),
     "Workflow": {"added", "as_part", "map", "options", "plan", "returns", "step", "to_mermaid"},
