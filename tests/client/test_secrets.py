@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from holdfast import ConfigError, Holdfast, PayloadError, Secret
-from holdfast.client.redacted import redacted_attempt, redacted_task
+from holdfast.client.redacted import redacted_attempt, redacted_task, redacted_why
 from holdfast.core.outcome import Failed
 from holdfast.core.payload.codec import encode_value
+from holdfast.core.payload.failure import describe
 from holdfast.core.redaction import key_rule
 from holdfast.core.result import TaskError
 from tests.client.conftest import Hands
@@ -64,6 +65,26 @@ def test_keys_are_hidden_where_tasks_are_shown(app: Holdfast, hands: Hands) -> N
     assert (shown.data, shown.message) == ({"token": "***", "code": 7}, "why")
     (made,) = handle.attempts()
     assert VALUE not in repr(redacted_attempt(made, key_rule([])))
+
+
+def test_passwords_are_hidden_in_messages(app: Holdfast, hands: Hands) -> None:
+    handle = app.send("connect")
+    said = f"cannot reach postgresql://anna:{VALUE}@db/shop, password={VALUE}"
+    try:
+        raise ConnectionError(said)
+    except ConnectionError as error:
+        hands.end(hands.take(handle), Failed(describe(error), listed=False))
+    info, (made,) = handle.info(), handle.attempts()
+    hidden = "cannot reach postgresql://anna:***@db/shop, password=***"
+    shown = redacted_task(info, key_rule([]))
+    assert shown.error is not None
+    assert shown.error.message == hidden
+    assert str(shown.failed_reason).endswith(hidden)
+    assert VALUE not in str(shown.error.traceback)
+    again = redacted_attempt(made, key_rule([]))
+    assert VALUE not in repr(again) + str(again.error and again.error.traceback)
+    why = redacted_why(handle.why())
+    assert why.reasons[0].endswith(hidden)
 
 
 def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:

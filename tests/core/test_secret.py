@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import traceback
+from base64 import b64encode
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -170,6 +173,28 @@ def test_an_error_is_stored_without_the_secrets_of_its_arguments() -> None:
     plain = TaskError("A", "b")
     assert without_secrets(plain, ['["b"]']) is plain
     assert decode_error(encode_error(TaskError("A", data=[Secret(VALUE)]))).data == ["***"]
+
+
+@pytest.mark.parametrize("user", ["", "a", "bo", "eve"])
+def test_it_is_found_in_disguise(user: str) -> None:
+    value = 'S3cr3t/Tok en+4?"ö'
+    stored = encode_value([Secret(value)])
+    both = f"{user}:{value}" if user else value
+    disguises = [
+        quote(value),
+        quote(value, safe=""),
+        quote_plus(value),
+        json.dumps(value),
+        json.dumps(value, ensure_ascii=False),
+        b64encode(both.encode()).decode(),
+    ]
+    for disguise in disguises:
+        told = without_secrets(TaskError("A", f"401 for <{disguise}>"), ["{}", stored])
+        assert "***" in told.message
+        left = told.message.removeprefix("401 for <").removesuffix(">").replace("***", "")
+        # Of Base64 the digits at the ends are shared with what stands beside it.
+        assert len(left) <= len(user) * 8 // 6 + 8
+        assert "S3cr3t" not in left
 
 
 def test_a_key_that_is_shown_is_not_made_of_it() -> None:

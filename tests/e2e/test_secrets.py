@@ -13,7 +13,7 @@ from tests.support.worker import WorkerProcess
 VALUE = "hunter2-very-secret"
 APP = """
 from dataclasses import dataclass
-from holdfast import Holdfast, Retry, Secret
+from holdfast import Holdfast, Retry, Secret, TaskError, TaskResult
 
 app = Holdfast("sqlite:///tasks.db")
 
@@ -39,6 +39,14 @@ def thread(login: Login) -> None:
 async def coroutine(login: Login) -> None:
     fail(login)
 
+@app.hooks.on_failure
+def watch(event) -> None:
+    raise RuntimeError(f"the hook saw {event.exception!r}")
+
+@app.task("returned")
+def returned(token: Secret[str]) -> TaskResult[None, TaskError]:
+    return TaskResult(err=TaskError("NO", f"refused: {token.reveal()}"))
+
 @app.task("echo")
 def echo(secret: Secret[str]) -> Secret[str]:
     assert secret.reveal() == "hunter2-very-secret"
@@ -53,6 +61,7 @@ def test_errors_logs_and_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with Holdfast(f"sqlite:///{tmp_path}/tasks.db") as app:
         names = ("process", "thread", "coroutine")
         handles = [app.send(name, {"token": Secret(VALUE)}) for name in names]
+        handles.append(app.send("returned", Secret(VALUE)))
         echo = app.send("echo", Secret(VALUE))
         with WorkerProcess(tmp_path, "app:app", "-c", "1", "-v", "--log-format", "json") as worker:
             worker.ready()
@@ -60,7 +69,7 @@ def test_errors_logs_and_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                 assert handle.wait(20) is TaskStatus.FAILED
                 error = handle.info().error
                 assert error is not None
-                assert error.message == "401 for https://x/?t=***"
+                assert error.message in ("401 for https://x/?t=***", "refused: ***")
                 for attempt in handle.attempts():
                     assert VALUE not in repr(attempt) + str(
                         attempt.error and attempt.error.traceback
@@ -70,5 +79,11 @@ def test_errors_logs_and_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             assert echo.info().result == "***"
             assert worker.stop() == 0
             assert VALUE not in worker.said
+            assert "the hook saw ValueError('401 for https://x/?t=***')" in worker.said
+        for handle in handles[:3]:
+            url = f"sqlite:///{tmp_path}/tasks.db"
+            said = run("tasks", "log", str(handle.id), "--url", url).out
+            assert "the hook saw ValueError" in said
+            assert VALUE not in said
         log = run("tasks", "log", str(echo.id), "--url", f"sqlite:///{tmp_path}/tasks.db").out
         assert "got ***" in log

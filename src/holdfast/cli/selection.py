@@ -24,7 +24,7 @@ from holdfast.cli.render.task_list import show_tasks
 from holdfast.cli.session import CommandSession, Misused, NotDone
 from holdfast.client.control import MAX_PAGE
 from holdfast.client.info import TaskInfo
-from holdfast.client.redacted import redacted_task
+from holdfast.client.redacted import redacted_attempt, redacted_task
 from holdfast.client.task_search import Filter, TaskPage
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.status import TaskStatus
@@ -214,7 +214,8 @@ def show_page(
     page = replace(page, tasks=shown)
     # What went wrong last in those that go on.
     tried = [info.id for info in page.tasks if info.attempt and not info.status.is_terminal]
-    failed = session.control.tasks.last_errors(*tried) if tried else {}
+    errors = session.control.tasks.last_errors(*tried) if tried else {}
+    failed = {task: redacted_attempt(made, session.hides) for task, made in errors.items()}
     place = session.place.described
     show_tasks(session.screen, page, session.control.now(), place=place, failed=failed, dead=False)
     if not page.tasks and page.next is None and where.name is not None:

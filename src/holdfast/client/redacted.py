@@ -1,20 +1,39 @@
 """A task as it is shown: without the values of keys that say they are secret.
 
 Owns which parts of a task are looked through: arguments by name, and objects wherever they stand in
-arguments, results, the data of a stage, and the data of an error. What a `Secret` holds is hidden
-already, when the task is read (`info.py`). An argument that was given by its place has no key.
+arguments, results, the data of a stage, and the data of an error; and the messages, which may quote
+an address with its password. What a `Secret` holds is hidden already, when the task is read
+(`info.py`). An argument that was given by its place has no key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
+from holdfast.client.explain import Why
 from holdfast.client.info import Attempt, TaskInfo
-from holdfast.core.redaction import mask
+from holdfast.client.workflow_info import StepInfo, WorkflowInfo
+from holdfast.client.workflow_questions import WorkflowWhy
+from holdfast.core.redaction import mask, redact
 from holdfast.core.result import TaskError
 
-__all__ = ["redacted_attempt", "redacted_task"]
+__all__ = [
+    "redacted_attempt",
+    "redacted_step",
+    "redacted_task",
+    "redacted_why",
+    "redacted_workflow",
+    "without_passwords",
+]
+
+AnyWhy = TypeVar("AnyWhy", Why, WorkflowWhy)
+
+
+def without_passwords(text: str) -> str:
+    """A message or a traceback without the passwords of addresses and settings in it."""
+    return "\n".join(map(redact, text.split("\n")))
 
 
 def redacted_task(info: TaskInfo, hides: Callable[[str], bool]) -> TaskInfo:
@@ -26,22 +45,42 @@ def redacted_task(info: TaskInfo, hides: Callable[[str], bool]) -> TaskInfo:
         result=mask(info.result, hides),
         meta=mask(info.meta, hides),
         error=_error(info.error, hides),
+        failed_reason=_said(info.failed_reason),
     )
 
 
 def redacted_attempt(made: Attempt, hides: Callable[[str], bool]) -> Attempt:
     """The same attempt."""
-    return replace(made, error=_error(made.error, hides))
+    return replace(made, error=_error(made.error, hides), failed_reason=_said(made.failed_reason))
+
+
+def redacted_workflow(info: WorkflowInfo, hides: Callable[[str], bool]) -> WorkflowInfo:
+    """The same workflow."""
+    return replace(info, arguments=mask(info.arguments, hides))
+
+
+def redacted_step(step: StepInfo) -> StepInfo:
+    """The same step of one."""
+    return replace(step, failed_reason=_said(step.failed_reason))
+
+
+def redacted_why(why: AnyWhy) -> AnyWhy:
+    """The same answer."""
+    return replace(why, reasons=tuple(map(without_passwords, why.reasons)))
+
+
+def _said(text: str | None) -> str | None:
+    return None if text is None else without_passwords(text)
 
 
 def _error(error: TaskError | None, hides: Callable[[str], bool]) -> TaskError | None:
-    if error is None or error.data is None:
-        return error
+    if error is None:
+        return None
     return TaskError.stored(
         str(error.error_code),
-        error.message,
+        without_passwords(error.message),
         mask(error.data, hides),
         error.exception,
-        error.traceback,
-        error.causes,
+        _said(error.traceback),
+        tuple(map(without_passwords, error.causes)),
     )

@@ -8,8 +8,11 @@ database can read it.
 
 from __future__ import annotations
 
+import json
+from binascii import b2a_base64
 from collections.abc import Iterator
 from typing import Any, Final, Generic, NoReturn, TypeVar
+from urllib.parse import quote, quote_plus
 
 from holdfast.core.redaction import HIDDEN, SECRET_MARK
 
@@ -20,6 +23,7 @@ T_co = TypeVar("T_co", covariant=True)
 MARK: Final = SECRET_MARK
 _SHORTEST: Final = 4
 """Characters; shorter values would be found everywhere in a text."""
+_SHORTEST_BASE64: Final = 8
 
 
 class Secret(Generic[T_co]):
@@ -104,10 +108,29 @@ def _texts(value: Any, *, inside: bool) -> Iterator[str]:
                 yield from _texts(inner, inside=inside)
         case str() if inside:
             yield value
-            # As it stands in the `repr` of something that holds it.
-            yield repr(value)[1:-1]
+            yield from _disguised(value)
         case int() | float() if inside and not isinstance(value, bool):
             yield str(value)
+
+
+def _disguised(value: str) -> Iterator[str]:
+    """A text as it stands in the `repr` of something that holds it, in JSON, in a URL, and inside a
+    longer text in Base64, as in a header that gives a name and a password."""
+    yield repr(value)[1:-1]
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    try:
+        raw = value.encode()
+    except UnicodeEncodeError:
+        return
+    yield from (quote(raw, safe=""), quote(raw), quote_plus(raw))
+    for before in range(3):
+        # Without the digits at both ends that depend on what stands beside it.
+        first = -(-before * 8 // 6)
+        whole = b2a_base64(bytes(before) + raw).decode()
+        inner = whole[first : (before + len(raw)) * 8 // 6]
+        if len(inner) >= _SHORTEST_BASE64:
+            yield inner
 
 
 def without(text: str, secrets: list[str]) -> str:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from holdfast.core.redaction import key_rule, mask, redact
+from holdfast.client.redacted import without_passwords
+from holdfast.core.redaction import key_rule, mask
 from holdfast.core.result import TaskError
 
 __all__ = ["PayloadView"]
@@ -52,4 +53,4 @@ class PayloadView:
     @staticmethod
     def said(text: str) -> str:
         """A message or a traceback, without passwords."""
-        return "\n".join(map(redact, text.split("\n")))
+        return without_passwords(text)

@@ -24,7 +24,7 @@ from holdfast.cli.selection import Selection, TaskFilters, filters, selects, sho
 from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.acting import actor_here
 from holdfast.client.ending_tail import EndingFilter
-from holdfast.client.redacted import redacted_attempt, redacted_task
+from holdfast.client.redacted import redacted_attempt, redacted_task, redacted_why
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, choose
 from holdfast.client.task_questions import PATIENCE
@@ -71,7 +71,7 @@ def show(session: CommandSession, task: str, full: bool) -> None:
     attempts = session.control.tasks.attempts(found)
     made = [redacted_attempt(each, session.hides) for each in attempts]
     edges = session.control.tasks.dependencies(found)
-    why = session.control.tasks.why(found)
+    why = redacted_why(session.control.tasks.why(found))
     show_task(session.screen, TaskReport(info, made, edges, why, session.control.now()), full=full)
 
 
@@ -286,7 +286,7 @@ def stack(session: CommandSession, task: str, timeout: float) -> None:
 @operates()
 def why(session: CommandSession, task: str) -> None:
     """Say why a task is where it is."""
-    found = session.control.tasks.why(session.task_id(task))
+    found = redacted_why(session.control.tasks.why(session.task_id(task)))
     if session.screen.as_json:
         document = {"id": found.task_id, "status": found.status, "reasons": found.reasons}
         session.screen.document(document)

@@ -10,7 +10,6 @@ import click
 from holdfast.cli.render import json_document
 from holdfast.cli.render.screen import console
 from holdfast.cli.session import CommandSession, Misused, operates
-from holdfast.client.redacted import redacted_task
 
 if TYPE_CHECKING:
     from holdfast.cli.top.snapshot import Snapshot
@@ -36,7 +35,7 @@ def top(session: CommandSession, every: float, once: bool) -> None:
     from holdfast.cli.top.monitor import Monitor
     from holdfast.cli.top.snapshot import SnapshotReader
 
-    reader = SnapshotReader(session.control, every)
+    reader = SnapshotReader(session.control, every, session.hides)
     paper = console(markup=False)
     monitor = Monitor(session, reader, paper)
     if session.screen.as_json:
@@ -61,8 +60,4 @@ def top(session: CommandSession, every: float, once: bool) -> None:
 
 
 def _document(session: CommandSession, found: Snapshot) -> dict[str, Any]:
-    tasks = {
-        name: [redacted_task(info, session.hides) for info in given]
-        for name, given in (("running", found.running), ("failures", found.failures))
-    }
-    return json_document.as_dict(found, **tasks)
+    return json_document.as_dict(found)

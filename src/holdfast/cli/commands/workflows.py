@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from holdfast.cli.render import times
 from holdfast.cli.render.workflow_list import show_workflows
 from holdfast.cli.render.workflow_tree import show_tree
 from holdfast.cli.session import CommandSession, Misused, NotDone, operates
+from holdfast.client.redacted import redacted_step, redacted_why, redacted_workflow
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.workflow import WorkflowOptions
 from holdfast.client.workflow_control import WorkflowFilters, WorkflowPage
@@ -118,7 +120,12 @@ def show(session: CommandSession, workflow: str) -> None:
     """Show where a workflow stands, why, and its steps as a tree."""
     found = session.workflow_id(workflow)
     report = session.control.workflows.show(found)
-    why = session.control.workflows.why(found)
+    why = redacted_why(session.control.workflows.why(found))
+    report = replace(
+        report,
+        info=redacted_workflow(report.info, session.hides),
+        steps=[*map(redacted_step, report.steps)],
+    )
     show_tree(session.screen, report, why, session.control.now())
 
 

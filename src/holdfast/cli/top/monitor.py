@@ -28,7 +28,7 @@ from holdfast.cli.top.frame import (
 from holdfast.cli.top.keyboard import Keyboard
 from holdfast.cli.top.snapshot import QueueLine, Snapshot, SnapshotReader
 from holdfast.client.info import TaskInfo
-from holdfast.client.redacted import redacted_task
+from holdfast.client.redacted import redacted_task, redacted_why
 from holdfast.client.worker_control import WorkerInfo
 from holdfast.core.errors import HoldfastError
 from holdfast.core.identity import short_id
@@ -221,7 +221,7 @@ class Monitor:
     def _about(self, info: TaskInfo) -> Sequence[str]:
         control = self._session.control
         shown = redacted_task(control.tasks.show(info.id), self._session.hides)
-        why = control.tasks.why(info.id)
+        why = redacted_why(control.tasks.why(info.id))
         lines = [f"{shown.name}  {shown.id}", f"{why.status.value}", ""]
         lines += [f"  {reason}" for reason in why.reasons]
         if shown.error is not None and shown.error.traceback:

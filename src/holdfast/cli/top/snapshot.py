@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -17,9 +17,11 @@ from typing import Final
 from holdfast.client.control import Control
 from holdfast.client.ending_tail import EndingTail
 from holdfast.client.info import TaskInfo
+from holdfast.client.redacted import redacted_task
 from holdfast.client.stats_control import QueueDepth, StatsPoint
 from holdfast.client.worker_control import WorkerInfo
 from holdfast.core.errors import HoldfastError
+from holdfast.core.redaction import is_secret
 from holdfast.core.status import TaskStatus
 
 LAST: Final = "5m"
@@ -66,10 +68,13 @@ class Snapshot:
 
 
 class SnapshotReader:
-    """Reads a snapshot now and then."""
+    """Reads a snapshot now and then; `hides` says of a key whether its value is shown to nobody."""
 
-    def __init__(self, control: Control, every: float) -> None:
+    def __init__(
+        self, control: Control, every: float, hides: Callable[[str], bool] = is_secret
+    ) -> None:
         self._control = control
+        self._hides = hides
         self._every = every
         self._wake = threading.Event()
         self._stopping = False
@@ -125,8 +130,8 @@ class SnapshotReader:
             control.now(),
             lines,
             list(workers),
-            sorted(running.tasks, key=lambda info: info.started_at or info.updated_at),
-            bad[:_FAILURES],
+            [redacted_task(info, self._hides) for info in sorted(running.tasks, key=_began)],
+            [redacted_task(info, self._hides) for info in bad[:_FAILURES]],
             sum(depth.dead for depth in depths.values()),
             len(queues.unreadable) + len(workers.unreadable) + len(running.unreadable),
         )
@@ -140,6 +145,10 @@ class SnapshotReader:
             self.number += 1
             self._wake.wait(self._every)
             self._wake.clear()
+
+
+def _began(info: TaskInfo) -> datetime:
+    return info.started_at or info.updated_at
 
 
 def _line(

@@ -33,6 +33,7 @@ __all__ = [
     "decode_error",
     "describe",
     "encode_error",
+    "secrets_in",
     "summary",
     "unstorable",
     "users_own",
@@ -132,8 +133,7 @@ def unstorable(error: PayloadError) -> TaskError:
 
 def without_secrets(error: TaskError, stored: Sequence[str]) -> TaskError:
     """The same error without the values of the secrets that are in these stored arguments."""
-    marked = [text for text in stored if MARK in text]
-    secrets = [secret for text in marked for secret in secret_texts(decode(text))]
+    secrets = secrets_in(stored)
     if not secrets:
         return error
     return TaskError.stored(
@@ -144,6 +144,13 @@ def without_secrets(error: TaskError, stored: Sequence[str]) -> TaskError:
         None if error.traceback is None else without(error.traceback, secrets),
         tuple(without(cause, secrets) for cause in error.causes),
     )
+
+
+def secrets_in(stored: Sequence[str]) -> list[str]:
+    """The secrets in these stored arguments, as they could stand in a message; longest first."""
+    marked = [text for text in stored if MARK in text]
+    found = {secret for text in marked for secret in secret_texts(decode(text))}
+    return sorted(found, key=len, reverse=True)
 
 
 def encode_error(error: TaskError, limit: int = DEFAULT_LIMIT) -> str:

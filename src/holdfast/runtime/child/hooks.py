@@ -12,15 +12,19 @@ import logging
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from holdfast.core.hooks import OF_WORKER, AppHooks, Hook, TaskEvent, WorkerEvent
 from holdfast.core.options.definition import TaskDefinition
-from holdfast.core.payload.failure import summary
+from holdfast.core.payload.codec import encode_arguments
+from holdfast.core.payload.failure import secrets_in, summary
+from holdfast.core.secret import without
 from holdfast.runtime.child.context import EndRun
 
 log = logging.getLogger("holdfast.worker")
 
+
+_ANY_SIZE: Final = 1 << 62
 
 HookCall: TypeAlias = tuple[Sequence[Hook], TaskEvent | WorkerEvent]
 """Hooks, and what to tell them."""
@@ -92,10 +96,21 @@ def _run(answer: Awaitable[Any]) -> None:
 def _report(function: Hook, event: TaskEvent | WorkerEvent, error: BaseException) -> None:
     about = f" of task {event.id} ({event.name})" if isinstance(event, TaskEvent) else ""
     name = getattr(function, "__qualname__", repr(function))
-    told = f"hook {event.hook} ({name}){about} raised {summary(error)}"
+    secrets = _secrets_of(event)
+    told = f"hook {event.hook} ({name}){about} raised {without(summary(error), secrets)}"
     tell_supervisor(told)
     try:
         log.error("%s", told)
-        traceback.print_exception(error, file=sys.stderr)
+        sys.stderr.write(without("".join(traceback.format_exception(error)), secrets))
     except Exception:  # noqa: BLE001 - the exception's own code runs in there
         pass
+
+
+def _secrets_of(event: TaskEvent | WorkerEvent) -> list[str]:
+    """The secrets among the arguments of its task, which a hook may have put into its message."""
+    if not isinstance(event, TaskEvent):
+        return []
+    try:
+        return secrets_in(encode_arguments(event.args, event.kwargs, _ANY_SIZE)[:2])
+    except Exception:  # noqa: BLE001 - the hook may have changed them to anything
+        return []

@@ -327,7 +327,8 @@ class TaskRun:
             code = ErrorCode(unstorable(problem).error_code)
             self.outcome = Failed(TaskError.ours(code, message))
         else:
-            self.outcome = Failed(error, self._lists(error))
+            clean = without_secrets(error, (self.job.args, self.job.kwargs))
+            self.outcome = Failed(clean, self._lists(error))
 
     def _misfit(self, error: PayloadError) -> None:
         """What was stored does not fit the function."""
