@@ -10,10 +10,10 @@ import pytest
 from holdfast.core.decide import Change, decide
 from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
-from holdfast.core.outcome import Crashed
+from holdfast.core.outcome import Crashed, StoppedByShutdown
 from holdfast.core.records import Refused
 from holdfast.core.status import TaskStatus
-from holdfast.store.verbs import leases, operate, refusal, statistics, timing
+from holdfast.store.verbs import leases, operate, refusal, statistics, steering, timing
 from holdfast.store.verbs.leases import Abandoned
 from tests.support.stores import SECOND, Lab, on_each_engine
 from tests.support.verbs import HOST, LEASE_US, QUEUE, WORKER
@@ -100,6 +100,27 @@ def test_what_a_vanished_worker_ran_is_counted_by_whoever_ends_it(lab: Lab) -> N
         pass
     assert lab.status(stalled.id) is TaskStatus.STALLED
     assert counted(lab) == {"stalled": 1, "cancelled": 1}
+
+
+def test_a_step_that_comes_back_to_a_whole_that_winds_down_is_counted_once(lab: Lab) -> None:
+    plan = plan_of(step(), step(), step())
+    begin(lab, plan)
+    released, running, asked = lab.claim().tasks
+    lab.start(running, asked)
+    lab.run(steering.cancel(plan.id))
+    lab.release(released)
+    assert lab.status(released.id) is TaskStatus.CANCELLED
+    assert counted(lab) == {"cancelled": 1}
+    # By its worker: this one ends with its run.
+    assert lab.end(running, StoppedByShutdown()).status is not TaskStatus.RUNNING
+    assert counted(lab) == {"cancelled": 1}
+    while lab.run(steering.stop_some(plan.id)):
+        pass
+    lab.clock.advance(LEASE_US / SECOND + 1)
+    while lab.run(leases.recover(crashed)) is not None:
+        pass
+    assert lab.status(asked.id) is TaskStatus.CANCELLED
+    assert counted(lab) == {"cancelled": 2}
 
 
 def test_a_row_that_no_worker_can_read_is_counted_as_failed(lab: Lab) -> None:

@@ -17,6 +17,7 @@ from holdfast.store import rows
 from holdfast.store.op import Channel, Hint, Statement, Steps, Uuids
 from holdfast.store.verbs.dependents import resolve
 from holdfast.store.verbs.end_reasons import reason_of_stop
+from holdfast.store.verbs.ended_counts import count_ended
 from holdfast.store.verbs.step_counts import EndedStep
 
 MOST_AT_ONCE = 1000
@@ -36,7 +37,7 @@ NOTHING = Restrained((), {})
 
 
 def stop(ids: Sequence[bytes]) -> Steps[Restrained]:
-    """Cancel those of these steps that a whole which winds down stops."""
+    """Cancel those of these steps that a whole which winds down stops; the caller counts them."""
     looked_at = Uuids(sorted(ids[:MOST_AT_ONCE]))
     found = (yield Statement("returned_steps", {"ids": looked_at})) if looked_at else ()
     stopped: defaultdict[str, list[bytes]] = defaultdict(list)
@@ -76,6 +77,7 @@ def hold(paused: Mapping[bytes, Sequence[bytes]]) -> Steps[None]:
 def restrain(ids: Sequence[bytes]) -> Steps[set[bytes]]:
     """Cancel or hold those of these steps that must not begin; which."""
     found = yield from stop(ids)
+    yield from count_ended(step.id for step in found.cancelled)
     yield from resolve(found.cancelled)
     yield from hold(found.paused)
     return {step.id for step in found.cancelled}.union(*found.paused.values())
