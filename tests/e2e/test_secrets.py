@@ -41,7 +41,7 @@ async def coroutine(login: Login) -> None:
 
 @app.hooks.on_failure
 def watch(event) -> None:
-    raise RuntimeError(f"the hook saw {event.exception!r}")
+    raise RuntimeError(f"the hook saw {event.exception!r} password=letmein99")
 
 @app.task("returned")
 def returned(token: Secret[str]) -> TaskResult[None, TaskError]:
@@ -79,6 +79,7 @@ def test_errors_logs_and_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             assert echo.info().result == "***"
             assert worker.stop() == 0
             assert VALUE not in worker.said
+            assert "letmein99" not in worker.said
             assert "the hook saw ValueError('401 for https://x/?t=***')" in worker.said
         for handle in handles[:3]:
             url = f"sqlite:///{tmp_path}/tasks.db"

@@ -16,7 +16,7 @@ from holdfast.client.explain import Why
 from holdfast.client.info import Attempt, TaskInfo
 from holdfast.client.workflow_info import StepInfo, WorkflowInfo
 from holdfast.client.workflow_questions import WorkflowWhy
-from holdfast.core.redaction import mask, redact
+from holdfast.core.redaction import mask, redact_lines
 from holdfast.core.result import TaskError
 
 __all__ = [
@@ -25,15 +25,9 @@ __all__ = [
     "redacted_task",
     "redacted_why",
     "redacted_workflow",
-    "without_passwords",
 ]
 
 AnyWhy = TypeVar("AnyWhy", Why, WorkflowWhy)
-
-
-def without_passwords(text: str) -> str:
-    """A message or a traceback without the passwords of addresses and settings in it."""
-    return "\n".join(map(redact, text.split("\n")))
 
 
 def redacted_task(info: TaskInfo, hides: Callable[[str], bool]) -> TaskInfo:
@@ -66,11 +60,11 @@ def redacted_step(step: StepInfo) -> StepInfo:
 
 def redacted_why(why: AnyWhy) -> AnyWhy:
     """The same answer."""
-    return replace(why, reasons=tuple(map(without_passwords, why.reasons)))
+    return replace(why, reasons=tuple(map(redact_lines, why.reasons)))
 
 
 def _said(text: str | None) -> str | None:
-    return None if text is None else without_passwords(text)
+    return None if text is None else redact_lines(text)
 
 
 def _error(error: TaskError | None, hides: Callable[[str], bool]) -> TaskError | None:
@@ -78,9 +72,9 @@ def _error(error: TaskError | None, hides: Callable[[str], bool]) -> TaskError |
         return None
     return TaskError.stored(
         str(error.error_code),
-        without_passwords(error.message),
+        redact_lines(error.message),
         mask(error.data, hides),
         error.exception,
         _said(error.traceback),
-        tuple(map(without_passwords, error.causes)),
+        tuple(map(redact_lines, error.causes)),
     )

@@ -14,7 +14,7 @@ from fnmatch import translate
 from typing import Any, Final
 from urllib.parse import unquote_plus
 
-__all__ = ["HIDDEN", "SECRET_MARK", "is_secret", "key_rule", "mask", "redact"]
+__all__ = ["HIDDEN", "SECRET_MARK", "is_secret", "key_rule", "mask", "redact", "redact_lines"]
 
 HIDDEN: Final = "***"
 SECRET_MARK: Final = "$secret"
@@ -52,6 +52,11 @@ def redact(text: str) -> str:
     if "@" not in text:
         return text
     return _WORD.sub(lambda found: _without_login(found[0]), text)
+
+
+def redact_lines(text: str) -> str:
+    """The same for a text of several lines, such as a traceback, each by itself."""
+    return "\n".join(map(redact, text.split("\n")))
 
 
 def is_secret(key: str) -> bool:

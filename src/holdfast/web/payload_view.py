@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from holdfast.client.redacted import without_passwords
-from holdfast.core.redaction import key_rule, mask
+from holdfast.core.redaction import key_rule, mask, redact_lines
 from holdfast.core.result import TaskError
 
 __all__ = ["PayloadView"]
@@ -53,4 +52,4 @@ class PayloadView:
     @staticmethod
     def said(text: str) -> str:
         """A message or a traceback, without passwords."""
-        return without_passwords(text)
+        return redact_lines(text)

@@ -18,6 +18,7 @@ from holdfast.core.hooks import OF_WORKER, AppHooks, Hook, TaskEvent, WorkerEven
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.payload.codec import encode_arguments
 from holdfast.core.payload.failure import secrets_in, summary
+from holdfast.core.redaction import redact_lines
 from holdfast.core.secret import without
 from holdfast.runtime.child.context import EndRun
 
@@ -97,11 +98,14 @@ def _report(function: Hook, event: TaskEvent | WorkerEvent, error: BaseException
     about = f" of task {event.id} ({event.name})" if isinstance(event, TaskEvent) else ""
     name = getattr(function, "__qualname__", repr(function))
     secrets = _secrets_of(event)
-    told = f"hook {event.hook} ({name}){about} raised {without(summary(error), secrets)}"
+    told = (
+        f"hook {event.hook} ({name}){about} raised {redact_lines(without(summary(error), secrets))}"
+    )
     tell_supervisor(told)
     try:
         log.error("%s", told)
-        sys.stderr.write(without("".join(traceback.format_exception(error)), secrets))
+        text = "".join(traceback.format_exception(error))
+        sys.stderr.write(redact_lines(without(text, secrets)))
     except Exception:  # noqa: BLE001 - the exception's own code runs in there
         pass
 

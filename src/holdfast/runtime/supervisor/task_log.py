@@ -35,6 +35,7 @@ from holdfast.core.outcome import (
     StoppedByShutdown,
     TimedOut,
 )
+from holdfast.core.redaction import redact_lines
 from holdfast.core.status import TaskStatus
 from holdfast.core.text import one_line
 from holdfast.core.tracing import trace_id_of
@@ -159,7 +160,8 @@ class TaskLog:
         allowed = change.retries_allowed or task.max_retries
         of = attempt + max(0, allowed - task.retry_count)
         what = f" of {of}" if event in ("failed", "timeout", "retry_asked") else ""
-        because = f": {one_line(change.failed_reason, _LONGEST)}" if change.failed_reason else ""
+        reason = _reason(change)
+        because = f": {one_line(reason, _LONGEST)}" if reason else ""
         text = (
             f"{named(task)} {_WORDS.get(event, event)} in attempt {attempt}{what}{because}; "
             f"{_next(task, change, status, policy)}"
@@ -172,7 +174,7 @@ class TaskLog:
             "exception": None if error is None else error.exception,
         }
         if error is not None and error.traceback and log.isEnabledFor(logging.DEBUG):
-            fields["traceback"] = error.traceback
+            fields["traceback"] = redact_lines(error.traceback)
         _write(level, event, task, text, fields)
 
     def recovered(self, task: Counted, attempt: int, change: Change, policy: Policy) -> None:
@@ -182,7 +184,7 @@ class TaskLog:
             return
         text = (
             f"{named(task)} recovered after attempt {attempt}: "
-            f"{one_line(change.failed_reason or '', _LONGEST)}; "
+            f"{one_line(_reason(change) or '', _LONGEST)}; "
             f"{_next(task, change, change.target, policy)}"
         )
         _write(level, "recovered", task, text, _fields(attempt, change, change.target))
@@ -240,11 +242,16 @@ def _fields(attempt: int, change: Change, status: TaskStatus) -> dict[str, Any]:
     return {
         "attempt": attempt,
         "status": status.value,
-        "reason": change.failed_reason,
+        "reason": _reason(change),
         "error_code": change.error_code,
         "retry_in": None if status.is_terminal else (change.delay_us or 0) / 1e6,
         "dead_letter": _is_dead(change, status),
     }
+
+
+def _reason(change: Change) -> str | None:
+    """Why, without the passwords that a message may quote."""
+    return None if change.failed_reason is None else redact_lines(change.failed_reason)
 
 
 def _write(level: int, event: str, task: Named, text: str, more: Mapping[str, Any]) -> None:
