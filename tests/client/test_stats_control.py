@@ -8,9 +8,11 @@ from datetime import timedelta
 import pytest
 
 from holdfast import ConfigError, Holdfast
+from holdfast.store import statement
 from holdfast.store.verbs import statistics
 from holdfast.store.verbs.statistics import Tally
 from tests.client.conftest import Hands
+from tests.web.pages.budget import asked
 
 
 def test_a_series_and_what_is_in_it(app: Holdfast, hands: Hands) -> None:
@@ -57,3 +59,29 @@ def test_depths_now_and_before(app: Holdfast, hands: Hands) -> None:
 def test_wrong_questions(app: Holdfast, wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         app.control.stats.series(**wrong)  # type: ignore[arg-type]
+
+
+def test_rates_are_read_from_counters_and_never_from_tasks(app: Holdfast) -> None:
+    app.options(queue="mail").send("a")
+    for ask in (
+        lambda: app.control.stats.series(last="6h", by="queue"),
+        lambda: app.control.stats.series(last="7d", by="task"),
+        lambda: app.control.stats.summary(last="15m", by="task"),
+        lambda: app.control.stats.totals(),
+    ):
+        with asked() as seen:
+            ask()
+        assert seen.names
+        for name in seen.names:
+            text = statement.text(name, "sqlite") + statement.text(name, "postgres")
+            assert "holdfast_tasks" not in text or name == "next_due", name
+
+
+def test_what_is_deep_now_is_counted_by_indexes_and_few_rows(app: Holdfast) -> None:
+    task = app.task("many")(lambda: None)
+    task.options(queue="mail").send_many([()] * 3_000)
+    for ask in (app.control.stats.depths, app.control.stats.prometheus):
+        with asked() as seen:
+            ask()
+        assert seen.rows < 60, seen
+        assert len(seen.names) <= 14, seen

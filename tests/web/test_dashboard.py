@@ -18,6 +18,19 @@ def test_health_is_open_to_all(app: Holdfast, web: Callable[..., WebClient]) -> 
     assert client.get("/api/v1/health/ready").json() == {"status": "ready"}
 
 
+@pytest.mark.parametrize("path", ["/api/v1/health/ready", "/api/v1/tasks", "/api/v1/queues"])
+def test_while_the_database_is_away_it_says_when_to_ask_again(
+    path: str, open_app: Callable[..., Holdfast], web: Callable[..., WebClient]
+) -> None:
+    away = open_app("postgresql://anna:hunter2@127.0.0.1:1/none", connect_timeout=0.2)
+    answer = web(away).get(path)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "5"
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["kind"] in ("not_ready", "store_unavailable")
+    assert "hunter2" not in answer.text
+
+
 @pytest.mark.parametrize("path", ["/api/v1/health/live", "/nothing", "/api/nothing"])
 def test_every_answer_carries_the_headers(
     path: str, app: Holdfast, web: Callable[..., WebClient]

@@ -31,10 +31,11 @@ from holdfast.core.redaction import redact
 from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.web.allowed import operator_verbs, workflow_verbs
 
-__all__ = ["Problem", "Refusal", "problem_of"]
+__all__ = ["AGAIN_SOON", "Problem", "Refusal", "problem_of"]
 
 _log = logging.getLogger("holdfast.web")
-RETRY_AFTER_S: Final = 5
+AGAIN_SOON: Final = {"Retry-After": "5"}
+"""Of what may well work some seconds later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +116,15 @@ def _of_ours(error: HoldfastError) -> Problem:
         case ConfigError():
             return Problem(422, "invalid", said, {"path": error.option})
         case WaitTimeout():
-            return Problem(504, "timeout", said)
+            return Problem(504, "timeout", said, headers=dict(AGAIN_SOON))
         case UnreadableRow():
             return Problem(409, "unreadable_row", said, {"table": error.table, "key": error.key})
         case StoreUnavailable():
             _log.warning("%s", said)
-            retry = {"Retry-After": str(RETRY_AFTER_S)}
-            return Problem(503, "store_unavailable", said, headers=retry)
+            return Problem(503, "store_unavailable", said, headers=dict(AGAIN_SOON))
         case StoreError():
             _log.warning("%s", said)
-            return Problem(503, "store", said)
+            return Problem(503, "store", said, headers=dict(AGAIN_SOON))
         case _:
             return Problem(409, "refused", said)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -66,6 +67,41 @@ def test_it_serves_this_machine_and_stops_when_told(url: str, tmp_path: Path) ->
             (tmp_path / path).unlink(missing_ok=True)
         assert httpx.get(f"{address}api/v1/tasks").status_code == 503
     assert "warning: " in log.read_text()
+
+
+BROKEN = """
+from holdfast import Holdfast
+from holdfast.client.control import Control
+
+app = Holdfast(URL)
+
+async def broken(self, *args, **kwargs):
+    raise ZeroDivisionError("a defect\\nof the dashboard")
+
+Control.anow = broken
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_defect_is_logged_with_its_traceback(form: str, url: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN.replace("URL", repr(url)))
+    log = tmp_path / "log"
+    path = {"PYTHONPATH": str(tmp_path)}
+    with serving("--app", "broken:app", "--log-format", form, log=log, **path) as (address, _):
+        answer = httpx.get(f"{address}api/v1/health/ready")
+        assert (answer.status_code, answer.json()["kind"]) == (500, "defect")
+        assert "ZeroDivisionError" not in answer.text
+        number = answer.json()["log"]
+    said = log.read_text()
+    (line,) = [line for line in said.splitlines() if f"request failed ({number})" in line]
+    if form == "json":
+        found = json.loads(line)
+        assert (found["level"], found["logger"]) == ("error", "holdfast.web")
+        assert "ZeroDivisionError: a defect" in found["traceback"]
+    else:
+        assert "web: error: " in line
+        assert "\n    Traceback (most recent call last):\n" in said
+        assert "    ZeroDivisionError: a defect" in said
 
 
 def test_it_asks_for_a_token_when_it_was_given_one(url: str, tmp_path: Path) -> None:

@@ -106,3 +106,17 @@ def test_a_page_of_text_is_folded_and_safe() -> None:
     assert len(lines) == 12
     assert max(line.cell_len for line in lines) <= 30
     assert "\x1b" not in "".join(line.plain for line in lines)
+
+
+def test_wide_characters_are_folded_and_not_cut() -> None:
+    lines = overlay(["日本語" * 30 + "end"], footer=Text("any key"), width=40, height=24)
+    assert max(line.cell_len for line in lines) <= 40
+    assert "".join(line.plain for line in lines).count("語") == 30
+    assert any("end" in line.plain for line in lines)
+
+
+def test_a_wide_terminal_has_room_for_names(operator: Operator) -> None:
+    shown = snapshot(operator.lab, "mail.send-newsletter-to-everybody")
+    narrow, wide = (drawn(shown, width, 40, Section.RUNNING) for width in (80, 120))
+    assert not any("mail.send-newsletter-to-everybody " in line.plain for line in narrow)
+    assert sum("mail.send-newsletter-to-everybody " in line.plain for line in wide) >= 6

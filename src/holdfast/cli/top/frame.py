@@ -12,7 +12,7 @@ from datetime import timedelta
 from enum import IntEnum
 from typing import Final
 
-from rich.cells import set_cell_size
+from rich.cells import chop_cells, set_cell_size
 from rich.text import Text
 
 from holdfast.cli.render import times
@@ -24,6 +24,7 @@ from holdfast.core.identity import short_id
 from holdfast.core.moment import length
 from holdfast.core.text import one_line
 
+_WIDE: Final = 118
 KEYS: Final = "q quit  Tab section  j/k row  Enter why  p pause  c cancel  r resubmit  ? help"
 HELP: Final = (
     "q, Ctrl-C     quit",
@@ -58,18 +59,24 @@ class _Column:
     right: bool = False
     room: int = 0
     """Left out at terminals of fewer columns."""
+    wide: int = 0
+    """Its width where there is room for all."""
+
+    def cells(self, width: int) -> int:
+        """How wide it is at a terminal of so many columns."""
+        return self.wide if self.wide and width >= _WIDE else self.width
 
 
 _GAP: Final = 2
 _QUEUES: Final = (
-    _Column("QUEUE", 22),
+    _Column("QUEUE", 22, wide=30),
     _Column("WAITING", 8, right=True),
     _Column("OLDEST", 7, right=True),
     _Column("RUNNING", 7, right=True),
     _Column("IN/MIN", 7, right=True),
     _Column("OUT/MIN", 7, right=True),
     _Column("FAILED", 6, right=True, room=90),
-    _Column("RUN P95", 7, right=True, room=100),
+    _Column("RUN P95", 8, right=True, room=100),
     _Column("", 0),
 )
 _WORKERS: Final = (
@@ -84,7 +91,7 @@ _WORKERS: Final = (
 )
 _RUNNING: Final = (
     _Column("RUNNING", 15),
-    _Column("TASK", 22),
+    _Column("TASK", 22, wide=36),
     _Column("FOR", 7, right=True),
     _Column("PROGRESS", 16),
     _Column("QUEUE", 14, room=110),
@@ -92,7 +99,7 @@ _RUNNING: Final = (
 )
 _FAILURES: Final = (
     _Column("FAILED", 15),
-    _Column("TASK", 22),
+    _Column("TASK", 22, wide=36),
     _Column("AGO", 7, right=True),
     _Column("STATUS", 8, room=110),
     _Column("", 0),
@@ -153,7 +160,7 @@ def overlay(text: Sequence[str], *, footer: Text, width: int, height: int) -> li
     lines: list[Text] = []
     for line in text:
         safe = one_line(line)
-        parts = [safe[at : at + width] for at in range(0, len(safe), max(1, width))] or [""]
+        parts = chop_cells(safe, max(2, width)) or [""]
         lines += [_fit(Text(part), width) for part in parts]
     lines = lines[: height - 1]
     return [*lines, *[Text("")] * (height - 1 - len(lines)), _fit(footer, width)]
@@ -329,7 +336,7 @@ def _line(columns: Sequence[_Column], cells: Sequence[Cell], width: int) -> Text
             left -= min(_GAP, left)
         if left <= 0:
             break
-        room = left if place == len(columns) - 1 else min(column.width, left)
+        room = left if place == len(columns) - 1 else min(column.cells(width), left)
         line.append(_sized(one_line(text), room, right=column.right), style)
         left -= room
     return line

@@ -9,7 +9,7 @@ import msgspec
 from holdfast.core.errors import HoldfastError
 from holdfast.web.api.operation import operation
 from holdfast.web.context import Context
-from holdfast.web.problem import Refusal
+from holdfast.web.problem import AGAIN_SOON, Refusal
 
 __all__ = ["ROUTES"]
 
@@ -39,7 +39,8 @@ async def ready(context: Context) -> ReadyDocument:
         await context.control.anow()
     except HoldfastError:
         # What is wrong is logged, and shown to those who may read; this is open to all.
-        raise Refusal(503, "not_ready", "the store does not answer") from None
+        said = "the store does not answer; the server's log says why"
+        raise Refusal(503, "not_ready", said, dict(AGAIN_SOON)) from None
     return ReadyDocument()
 
 
