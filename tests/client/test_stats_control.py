@@ -73,7 +73,7 @@ def test_rates_are_read_from_counters_and_never_from_tasks(app: Holdfast) -> Non
             ask()
         assert seen.names
         for name in seen.names:
-            text = statement.text(name, "sqlite") + statement.text(name, "postgres")
+            text = statement.text(name, "sqlite") + statement.text(name, "postgresql")
             assert "holdfast_tasks" not in text or name == "next_due", name
 
 

@@ -40,11 +40,11 @@ def serving(*arguments: str, log: Path, **environment: str) -> Iterator[tuple[st
         )
     try:
         until(
-            lambda: " at http" in log.read_text() or process.poll() is not None,
+            lambda: "at http" in log.read_text() or process.poll() is not None,
             within=20,
             what="the server to listen",
         )
-        found = re.search(r" at (http://\S+/), for", log.read_text())
+        found = re.search(r"\bat (http://\S+/), for", log.read_text())
         assert found is not None, log.read_text()
         yield found[1], process.pid
         process.send_signal(signal.SIGTERM)

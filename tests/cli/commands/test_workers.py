@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
 from typing import Any
 
 from holdfast.core.records import WorkerState
@@ -106,10 +110,10 @@ def test_orders(operator: Operator, lab: Lab) -> None:
     assert "has not been seen" in operator("workers", "stop", "aa11", "--wait", code=1).err
     said = operator("workers", "stop", "aa11", "cc44", code=1)
     assert said.lines == [
-        "aa11  has not been seen for 31 s: it will stop if it ever comes back",
+        "aa11  has not been seen for 31 s; nobody hears this",
         "cc44  has been asked to stop",
     ]
-    assert "nobody hears it: 1 worker gone, or cut off" in said.err
+    assert "1 worker is gone, or cut off" in said.err
     told = operator("workers", "stop", "aa11", "--json", code=1).json
     assert told == {"workers": [{"worker_id": "aa11", "told": True, "silent": True}]}
     audit = lab.run(entries(limit=9))
@@ -119,6 +123,21 @@ def test_orders(operator: Operator, lab: Lab) -> None:
         ("stop", 1),
         ("interrupt", 2),
         ("drain", 1),
+    ]
+
+
+def test_a_worker_whose_process_is_gone(operator: Operator, lab: Lab) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    assert ended.wait() == 0
+    join(lab, "killed")
+    join(lab, "here")
+    host = "UPDATE holdfast_workers SET hostname = :host, pid = :pid WHERE worker_id = :name"
+    lab.sql(host, host=socket.gethostname(), pid=ended.pid, name="killed")
+    lab.sql(host, host=socket.gethostname(), pid=os.getpid(), name="here")
+    said = operator("workers", "stop", "killed", "here", code=1)
+    assert said.lines == [
+        f"killed  is gone: there is no process {ended.pid} on this machine; nobody hears this",
+        "here  has been asked to stop",
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from uuid import uuid4
 
@@ -96,6 +96,17 @@ def test_too_large_is_413_before_it_is_read(client: WebClient) -> None:
     answer = client.post(SEND, content=b"{}", headers=headers)
     assert (answer.status_code, answer.json()["kind"]) == (413, "too_large")
     assert client.post(SEND, content=b"[" * 3_000_000).status_code == 413
+    # In pieces, without a length.
+    sent = 0
+
+    async def pieces() -> AsyncIterator[bytes]:
+        nonlocal sent
+        for _ in range(1_000):
+            sent += 10_000
+            yield b"[" * 10_000
+
+    answer = client.post(SEND, content=pieces(), headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["kind"]) == (413, "too_large")
     payload = {"name": "add", "args": ["x" * 1_048_570]}
     assert client.post(SEND, json=payload).status_code in (413, 422)
 

@@ -5,6 +5,8 @@ Owns the choice of workers, by what begins their ids, and waiting until they hav
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -164,8 +166,8 @@ def _have(
         )
     gone = [name for name, heard in told.items() if heard and name in silent]
     if gone and not wait:
-        number = "1 worker" if len(gone) == 1 else f"{len(gone):,} workers"
-        raise NotDone(f"nobody hears it: {number} gone, or cut off; others recover its tasks")
+        number = "1 worker is" if len(gone) == 1 else f"{len(gone):,} workers are"
+        raise NotDone(f"{number} gone, or cut off: other workers recover the tasks")
 
 
 def _told(verb: str, heard: bool, unseen: str | None) -> str:
@@ -173,17 +175,31 @@ def _told(verb: str, heard: bool, unseen: str | None) -> str:
         return "has stopped already"
     if unseen is None:
         return f"has been asked to {verb}"
-    return f"has not been seen for {unseen}: it will {verb} if it ever comes back"
+    return f"{unseen}; nobody hears this"
 
 
 def _silent(session: CommandSession) -> dict[str, str]:
-    """Those that have not been seen for longer than their lease, and for how long."""
-    now = session.control.now()
-    return {
-        worker.id: times.length(now - worker.seen_at)
-        for worker in session.control.workers.list()
-        if worker.state == "silent"
-    }
+    """Those that nobody is left of, or that have not been seen for longer than their lease: why."""
+    now, here = session.control.now(), socket.gethostname()
+    found: dict[str, str] = {}
+    for worker in session.control.workers.list():
+        if worker.state == "silent":
+            unseen = times.length(now - worker.seen_at)
+            found[worker.id] = f"has not been seen for {unseen}"
+        elif worker.hostname == here and not _runs(worker.pid):
+            found[worker.id] = f"is gone: there is no process {worker.pid} on this machine"
+    return found
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        # Somebody else's, or no process at all that this machine could have.
+        return True
+    return True
 
 
 def _all(session: CommandSession) -> list[str]:
