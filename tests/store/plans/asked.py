@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.core.decide import decide
+from holdfast.core.limiting import LimitBook, queue_scope
+from holdfast.core.options.limit import Limit, encode
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Failed
 from holdfast.core.records import HEAD, TaskFilter
@@ -23,6 +25,8 @@ from holdfast.store.verbs import (
     finish,
     inspect,
     leases,
+    limited_claims,
+    limits,
     newest,
     operate,
     retention,
@@ -33,6 +37,8 @@ TOKEN = bytes(range(16))
 BOOM = TaskError("X", "boom")
 QUEUE = "q1"
 KNOWN = ["known@1"]
+LIMITED = queue_scope(QUEUE)
+LIMIT = Limit(concurrency=200, per_key=Limit(concurrency=5))
 
 
 class Counters:
@@ -75,19 +81,23 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
         "free_tasks": [(key,) for key in keys],
         "next_due": [(None, 0)],
         "unknown_pending": [(ids[0], keys[0])],
+        "claim_gate": [(None, 0, 1)],
+        "lock_counters": [(LIMITED, 0, 0, 0)],
+        "limited_candidates": [(key, "known", None) for key in keys],
+        "keyed_candidates": [(keys[0], "known", "k", 1, 1, ids[0], False)],
+        "read_counters": [(f"{LIMITED} k", 0, 0, 0)],
+        "try_counters": [(f"{LIMITED} k", 0, 0, 0)],
+        "read_limits": [(LIMITED, None, encode([LIMIT]), None, 1)],
     }
+    request = claims.Request(
+        token=TOKEN, worker_id="w", queue=QUEUE, known=KNOWN, wanted=100, lease_us=1, after=HEAD
+    )
+    book = LimitBook.of(None, {LIMITED: [LIMIT]})
     operations: list[Op[Any]] = [
-        claims.claim(
-            claims.Request(
-                token=TOKEN,
-                worker_id="w",
-                queue=QUEUE,
-                known=KNOWN,
-                wanted=100,
-                lease_us=1,
-                after=HEAD,
-            )
-        ),
+        claims.claim(request),
+        limited_claims.claim(request, book),
+        limited_claims.claim_keys(request, book),
+        limits.recount(LIMITED),
         claims.horizon(QUEUE),
         claims.ready_queues([QUEUE, "other"]),
         claims.start([claims.Begin(key, TOKEN, 1, "p") for key in keys], hostname="h"),

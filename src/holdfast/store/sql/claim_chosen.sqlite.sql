@@ -1,13 +1,14 @@
 -- claim_chosen: PENDING → CLAIMED, or at once RUNNING, as `claim` does it, for tasks that were chosen
 -- under limits (`limited_claims`).
 -- Differs from PostgreSQL: one writer at a time, so nothing is locked or skipped; the lease row is
--- written first, as for `claim`; `slots` is a JSON map {key: slots}.
+-- written first, as for `claim`; `slots` is a JSON map {key: slots}. NOT INDEXED: rows are reached by
+-- their keys; by the index of what is claimable SQLite would walk the whole queue.
 INSERT INTO holdfast_leases (token, worker_id, expires_at, task_ids)
 SELECT :token, :worker_id, :now + :lease_us, json_group_array(seq)
-FROM holdfast_tasks
+FROM holdfast_tasks NOT INDEXED
 WHERE seq IN (SELECT value FROM json_each(:keys)) AND ready AND queue_name = :queue_name
 HAVING count(*) > 0;
-UPDATE holdfast_tasks
+UPDATE holdfast_tasks NOT INDEXED
 SET status = iif(:begins, 'RUNNING', 'CLAIMED'), ready = 0, claim_token = :token,
     slots = json_extract(:slots, '$."' || seq || '"'), claimed_at = :now,
     claimed_by_worker_id = :worker_id, expire_at = NULL, updated_at = :now,
