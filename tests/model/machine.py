@@ -55,6 +55,7 @@ class Machine(RuleBasedStateMachine):
     """The model, both engines, and what rules need to act on them alike."""
 
     open_sides: Callable[[ExitStack], Sequence[Side]]
+    model_type: ClassVar[type[Model]] = Model
     seen: ClassVar[Counter[Move]]
     """From where to where tasks have gone, over all examples."""
 
@@ -62,7 +63,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.closing = ExitStack()
         self.sides = type(self).open_sides(self.closing)
-        self.model = Model(self.sides[0].lab.clock.now)
+        self.model = type(self).model_type(self.sides[0].lab.clock.now)
         self.sent: dict[bytes, Submission] = {}
         self.claims: list[Claim] = []
         self.made = 0

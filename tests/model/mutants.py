@@ -81,3 +81,80 @@ MUTANTS = {
         "submit", r"(:?)sent_at, :?now, :?now,", r"\1sent_at, \1sent_at, \1sent_at,"
     ),
 }
+
+LIMIT_MUTANTS = {
+    "a claim under limits holds nothing": Mutant(
+        "claim_chosen",
+        r"slots = (\(:slots[^\n]*smallint|json_extract\(:slots[^\n]*'\"'\)),",
+        "slots = 0,",
+    ),
+    "a claim by old limits": Mutant("claim", r"= 'limits'", "= 'limit'"),
+    "a claim under limits by old ones": Mutant("claim_gate", r"'limits'", "'limit'"),
+    "a paused queue is claimed from under limits": Mutant(
+        "claim_gate", r"paused_at IS NOT NULL", "paused_by = '?'"
+    ),
+    "a plain claim takes tasks with keys": Mutant(
+        "claim", r"coalesce\(([a-z.]*)concurrency_key, ''\) = ''", "true"
+    ),
+    "what came free is subtracted twice": Mutant(
+        "fold_freed",
+        r"(?s)DELETE (FROM holdfast_freed.*?)RETURNING scope, n",
+        r"SELECT scope, n \1",
+    ),
+    "what came free stays free": Mutant("drop_freed", r"WHERE", "WHERE n < 0 AND"),
+    "a new limit does not count what runs": Mutant("mark_slots", r"slots \| :bit[^\n]*", "slots"),
+    "a rate that is never paid": Mutant("write_counters", r", paid_until = excluded\.paid_until"),
+    "the walk ends with the last key": Mutant(
+        "keyed_candidates", r"(NULL AND NOT walk\.wrapped|IS NOT NULL OR NOT walk\.wrapped)", "NULL"
+    ),
+    "the walk goes round twice": Mutant("keyed_candidates", r":until_key(::text)? IS NULL", "true"),
+    "of a key the last task first": Mutant(
+        "keyed_candidates", r"ORDER BY (task\.)?priority", r"ORDER BY -\1priority"
+    ),
+    "limited, and the last first": Mutant(
+        "limited_candidates", r"ORDER BY priority", "ORDER BY -priority"
+    ),
+    "a route that senders do not learn of": Mutant("renew_routes", r"value = excluded\.value, "),
+    "a limit that workers do not learn of": Mutant("renew_limits", r"value = excluded\.value, "),
+    "code overrides what an operator chose": Mutant(
+        "declare_limit", r"SET declared", "SET chosen = NULL, declared"
+    ),
+    "what an operator takes back is kept": Mutant(
+        "choose_limit",
+        r"SET chosen = excluded\.chosen",
+        "SET chosen = coalesce(excluded.chosen, chosen)",
+    ),
+}
+
+SCHEDULE_MUTANTS = {
+    "a tick is fired again": Mutant(
+        "take_tick", r"WHERE (holdfast_schedule_ticks\.)?status <> 'fired'"
+    ),
+    "what was fired is dropped after all": Mutant(
+        "note_ticks", r"WHERE (holdfast_schedule_ticks\.)?status = 'waiting' AND [^\n;]*"
+    ),
+    "a paused schedule is due": Mutant("due_schedules", r"AND paused_at IS NULL"),
+    "what waits is not looked at": Mutant("due_schedules", r"WHERE has_waiting", "WHERE NOT true"),
+    "the prior run never ends": Mutant("run_is_live", r"AND finished_at IS NULL"),
+    "a resume keeps what waits": Mutant(
+        "set_schedule", r"has_waiting AND :keeps_waiting[^\n,]*", "has_waiting"
+    ),
+    "a change keeps what waits": Mutant(
+        "drop_waiting", r"SET status = 'dropped'", "SET status = 'waiting'"
+    ),
+    "a refused tick counts as fired": Mutant(
+        "refuse_tick", r"SET status = 'dropped'", "SET status = 'fired'"
+    ),
+    "runs are not counted": Mutant(
+        "note_schedule", r"run_count = [^\n]*:runs[^\n,]*", "run_count = run_count"
+    ),
+    "a schedule forgets its prior run": Mutant(
+        "note_schedule", r"last_task_id = [^\n]*", "last_task_id = NULL,"
+    ),
+    "a pause is taken back by another": Mutant(
+        "set_schedule", r"paused_at = [^\n]*", "paused_at = NULL,"
+    ),
+    "the history keeps a deleted schedule": Mutant(
+        "delete_schedule", r"(DELETE FROM \S*holdfast_schedule_ticks WHERE)", r"\1 false AND"
+    ),
+}

@@ -53,33 +53,48 @@ class Runs(World):
         wanted: int,
         lease_us: int,
     ) -> list[bytes]:
-        paused = self.queues.get(queue, (None, None))[0] is not None
+        chosen = self.claimable(queue, known, keyed=False)[:wanted]
+        for id in chosen:
+            self.take(id, token, worker)
+        self.lend(token, worker, chosen, lease_us)
+        return chosen
+
+    def claimable(self, queue: str, known: Collection[str], *, keyed: bool) -> list[bytes]:
+        """What may be claimed from a queue, in its order; with or without a concurrency key."""
+        if self.queues.get(queue, (None, None))[0] is not None:
+            return []
         fit = [
             id
             for id in self.among(PENDING)
             if self.tasks[id]["queue_name"] == queue
             and self.name(id) in known
             and (self.tasks[id]["good_until"] or self.now + 1) > self.now
-            and not paused
+            and (self.tasks[id]["concurrency_key"] is not None) == keyed
         ]
-        fit.sort(key=lambda id: (self.tasks[id]["priority"], self.tasks[id]["enqueued_at"], id))
-        chosen = fit[:wanted]
-        for id in chosen:
-            self.tasks[id] |= {
-                "status": CLAIMED,
-                "claim_token": token,
-                "claimed_at": self.now,
-                "claimed_by_worker_id": worker,
-                "expire_at": None,
-                "updated_at": self.now,
-            }
-        if chosen:
+        return sorted(
+            fit, key=lambda id: (self.tasks[id]["priority"], self.tasks[id]["enqueued_at"], id)
+        )
+
+    def take(self, id: bytes, token: bytes, worker: str) -> None:
+        """Claim one task; `lend` has to follow."""
+        self.slots[id] = 0
+        self.tasks[id] |= {
+            "status": CLAIMED,
+            "claim_token": token,
+            "claimed_at": self.now,
+            "claimed_by_worker_id": worker,
+            "expire_at": None,
+            "updated_at": self.now,
+        }
+
+    def lend(self, token: bytes, worker: str, ids: Collection[bytes], lease_us: int) -> None:
+        """The lease of what was claimed."""
+        if ids:
             self.leases[token] = {
                 "worker_id": worker,
                 "expires_at": self.now + lease_us,
-                "task_ids": set(chosen),
+                "task_ids": set(ids),
             }
-        return chosen
 
     def start(self, claims: Mapping[Claim, tuple[int, str]], host: str) -> list[Landing]:
         answers = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, TypeAlias, TypeVar
 
+from holdfast.core.limiting import NO_LIMITS
 from holdfast.core.records import AttemptRecord, ClaimedTask, TaskRecord
 from holdfast.store import rows
 from holdfast.store.op import Key, Op, Statement, Steps, reads
@@ -28,6 +29,8 @@ class Side:
         self.lab = lab
         self.store = store or lab.store
         self.claims: dict[Claim, ClaimedTask] = {}
+        self.book = NO_LIMITS
+        """The limits, as a worker knows them."""
 
     @property
     def name(self) -> str:

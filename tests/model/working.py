@@ -76,6 +76,7 @@ class Working(Machine):
                         wanted=wanted,
                         lease_us=lease_us,
                         child=child,
+                        limits_version=side.book.version,
                     )
                 )
             )

@@ -44,6 +44,8 @@ class World:
         self.leases: dict[bytes, Row] = {}
         self.edges: dict[tuple[bytes, bytes], Row] = {}
         self.queues: dict[str, tuple[int | None, str | None]] = {}
+        self.slots: dict[bytes, int] = {}
+        """Of claimed tasks, what they hold of limits (`limits`)."""
 
     def among(self, *statuses: TaskStatus) -> list[bytes]:
         """The tasks in these states."""
