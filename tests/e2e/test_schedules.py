@@ -79,3 +79,15 @@ def test_one_whose_code_is_gone_has_stopped(fresh_site: MakeSite) -> None:
     runs = s.show("every-second").run_count
     assert s.show("every-second").run_count == runs
     assert other.stop() == 0
+
+
+@pytest.mark.alone
+def test_a_tick_that_waits_begins_when_the_prior_run_ends(fresh_site: MakeSite) -> None:
+    """It is woken by that end, and does not wait for the next look, every quarter of a second."""
+    site = fresh_site("tests.e2e.programs.waits")
+    site.worker("-c", "2").ready()
+    ended = until(lambda: site.ledger.lines("ended")[5:] and site.ledger.lines("ended"), within=30)
+    begun = site.ledger.lines("begun")
+    gaps = [begin.at - end.at for begin, end in zip(begun[1:], ended, strict=False)]
+    assert min(gaps) > 0
+    assert median(gaps) < USUAL, gaps

@@ -19,7 +19,7 @@ from tests.model.mutants import LIMIT_MUTANTS
 from tests.model.side import Side
 from tests.model.test_lifecycle import COMMON, quiet
 from tests.store.races.stage import Stage
-from tests.support.stores import ENGINES, Kind, Labs
+from tests.support.stores import ENGINES, MORNING, Kind, Labs
 
 __all__ = ["quiet"]
 
@@ -62,20 +62,29 @@ def test_a_mutant_differs(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", [Kind.SQLITE_FILE, Kind.POSTGRES])
+def test_where_there_is_no_defect_none_is_noticed(labs: Labs, kind: Kind) -> None:
+    with ExitStack() as closing:
+        play_on(Stage(closing.enter_context(labs.open(kind)), closing))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", [Kind.SQLITE_FILE, Kind.POSTGRES])
 @pytest.mark.parametrize("name", LIMIT_MUTANTS)
 def test_a_mutant_is_noticed(labs: Labs, kind: Kind, name: str) -> None:
-    with ExitStack() as closing:
-        lab = closing.enter_context(labs.open(kind))
-        stage = Stage(lab, closing, LIMIT_MUTANTS[name].change)
+    with ExitStack() as closing, pytest.raises((AssertionError, StoreError)):
+        play_on(Stage(closing.enter_context(labs.open(kind)), closing, LIMIT_MUTANTS[name].change))
 
-        class Mutated(Limiting):
-            seen: ClassVar[Counter[Move]] = Counter()
 
-            @staticmethod
-            def open_sides(closing: ExitStack) -> Sequence[Side]:
-                del closing
-                stage.empty()
-                return [Side(stage.lab, stage.store("mutant"))]
+def play_on(stage: Stage) -> None:
+    class Mutated(Limiting):
+        seen: ClassVar[Counter[Move]] = Counter()
 
-        with pytest.raises((AssertionError, StoreError)):
-            run_state_machine_as_test(Mutated, settings=HOW)
+        @staticmethod
+        def open_sides(closing: ExitStack) -> Sequence[Side]:
+            del closing
+            stage.empty("limits", "counters", "freed", "routes")
+            stage.lab.clock.move_to(MORNING)
+            return [Side(stage.lab, stage.store("mutant"))]
+
+    run_state_machine_as_test(Mutated, settings=HOW)

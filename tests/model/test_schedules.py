@@ -16,7 +16,7 @@ from tests.model.scheduling import Scheduling
 from tests.model.side import Side
 from tests.model.test_lifecycle import COMMON
 from tests.store.races.stage import Stage
-from tests.support.stores import ENGINES, Kind, Labs
+from tests.support.stores import ENGINES, MORNING, Kind, Labs
 
 QUICK = settings(COMMON, max_examples=60, derandomize=True)
 LONG = settings(COMMON, max_examples=1500)
@@ -55,18 +55,27 @@ def test_a_mutant_differs(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", [Kind.SQLITE_FILE, Kind.POSTGRES])
+def test_where_there_is_no_defect_none_is_noticed(labs: Labs, kind: Kind) -> None:
+    with ExitStack() as closing:
+        play_on(Stage(closing.enter_context(labs.open(kind)), closing))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", [Kind.SQLITE_FILE, Kind.POSTGRES])
 @pytest.mark.parametrize("name", SCHEDULE_MUTANTS)
 def test_a_mutant_is_noticed(labs: Labs, kind: Kind, name: str) -> None:
-    with ExitStack() as closing:
-        lab = closing.enter_context(labs.open(kind))
-        stage = Stage(lab, closing, SCHEDULE_MUTANTS[name].change)
+    with ExitStack() as closing, pytest.raises((AssertionError, StoreError)):
+        play_on(Stage(closing.enter_context(labs.open(kind)), closing, SCHEDULE_MUTANTS[name].change))
 
-        class Mutated(Scheduling):
-            @staticmethod
-            def open_sides(closing: ExitStack) -> Sequence[Side]:
-                del closing
-                stage.empty()
-                return [Side(stage.lab, stage.store("mutant"))]
 
-        with pytest.raises((AssertionError, StoreError)):
-            run_state_machine_as_test(Mutated, settings=HOW)
+def play_on(stage: Stage) -> None:
+    class Mutated(Scheduling):
+        @staticmethod
+        def open_sides(closing: ExitStack) -> Sequence[Side]:
+            del closing
+            stage.empty("schedules", "schedule_ticks")
+            stage.lab.clock.move_to(MORNING)
+            return [Side(stage.lab, stage.store("mutant"))]
+
+    run_state_machine_as_test(Mutated, settings=HOW)

@@ -121,15 +121,14 @@ class Supervisor:
                 refused=self._refused,
             )
         )
-        self._scheduler = self._loop(
-            Scheduler(
-                store,
-                self._outage,
-                worker_id=self.worker_id,
-                declared=known(manifest.schedules),
-                poll=options.poll,
-            )
+        self._schedules = Scheduler(
+            store,
+            self._outage,
+            worker_id=self.worker_id,
+            declared=known(manifest.schedules),
+            poll=options.poll,
         )
+        self._scheduler = self._loop(self._schedules)
         self._hint_listener = HintListener(
             store,
             self.ledger,
@@ -215,6 +214,7 @@ class Supervisor:
             worker_id=self.worker_id,
             kill=lambda child: self._pool.kill(child, on_purpose=True),
             put_off=self._maintenance.wake,
+            scheduled_run_ended=self._scheduled_run_ended,
             task_log=self._task_log,
             watch=self._watch,
         )
@@ -437,6 +437,10 @@ class Supervisor:
     def _told_time(self, now: int) -> None:
         self.ledger.learn_time(now)
         self._readiness.heard()
+
+    def _scheduled_run_ended(self) -> None:
+        if self._schedules.awaits_run:
+            self._scheduler.wake()
 
     def _task_ended(self) -> None:
         self._relay.ended()

@@ -87,6 +87,7 @@ class Finisher:
         worker_id: str,
         kill: Callable[[ChildHandle], None],
         put_off: Callable[[], None],
+        scheduled_run_ended: Callable[[], None] = lambda: None,
         task_log: TaskLog | None = None,
         watch: WorkerWatch | None = None,
     ) -> None:
@@ -100,6 +101,8 @@ class Finisher:
         self._worker_id = worker_id
         self._put_off = put_off
         """Called when a task was put off to a later time, which may be a soon one."""
+        self._scheduled_run_ended = scheduled_run_ended
+        """Called when a task may have ended that a schedule had sent: the next may wait for that."""
         self._counts = RunCounts()
         self._tally_at = monotonic() + _TALLY_EVERY
         self._unsure = False
@@ -170,6 +173,8 @@ class Finisher:
             self._tell(batch, changes, answers)
         if any(landing.status is TaskStatus.SCHEDULED for landing in answers.values()):
             self._put_off()
+        if any(done.assignment.task.schedule_tick is not None for done in batch):
+            self._scheduled_run_ended()
         self._run_hooks(batch, changes, answers)
 
     def _run_hooks(

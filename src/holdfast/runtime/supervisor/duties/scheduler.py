@@ -1,7 +1,8 @@
 """The scheduler: fires what is due, in every worker; there is no leader.
 
 Owns the moment. It sleeps until the next tick of any schedule, by the database's clock, and is
-woken when a schedule changes. Who fires a tick, and whether at all, is decided in the store, under
+woken when a schedule changes, and while a tick waits for its prior run by the end of one that ran
+here; ends elsewhere are looked for. Who fires a tick, and whether at all, is decided in the store, under
 the lock of the schedule's row: of eight workers that wake at once, one does. A schedule that cannot
 be fired, because its row was written by hand or the store refuses it, is left alone for a while;
 the others go on.
@@ -35,7 +36,8 @@ from holdfast.store.verbs.ticks import Fired
 log = logging.getLogger("holdfast.worker")
 
 _WAITING: Final = 0.25
-"""Seconds between looks at schedules that wait for their prior run."""
+"""Seconds between looks at schedules that wait for their prior run: it may end by another hand than
+a worker's, or be a workflow."""
 _HELD: Final = 0.05
 _SETTLE_EVERY: Final = 10.0
 _AGAIN: Final = 1.0
@@ -76,6 +78,8 @@ class Scheduler:
         self._aside: dict[str, tuple[float, int, str | None]] = {}
         """Schedules that are left alone: until when, how often in a row, and why."""
         self._said: set[tuple[str, Declared]] = set()
+        self.awaits_run = False
+        """Whether some tick waits for its prior run, so that the end of one is worth a look."""
 
     def tick(self) -> float:
         """Fire what is due; how long until something may be due again."""
@@ -96,6 +100,7 @@ class Scheduler:
         aside = {name for name, (until, *_) in self._aside.items() if until > now}
         due = self._store.run(ticks.due(aside))
         names = list(due.names)
+        self.awaits_run = due.is_waiting
         # So that several workers do not queue up for the same rows.
         random.shuffle(names)
         held = False
