@@ -65,8 +65,9 @@ def test_where_there_is_no_defect_none_is_noticed(labs: Labs, kind: Kind) -> Non
 @pytest.mark.parametrize("kind", [Kind.SQLITE_FILE, Kind.POSTGRES])
 @pytest.mark.parametrize("name", SCHEDULE_MUTANTS)
 def test_a_mutant_is_noticed(labs: Labs, kind: Kind, name: str) -> None:
+    change = SCHEDULE_MUTANTS[name].change
     with ExitStack() as closing, pytest.raises((AssertionError, StoreError)):
-        play_on(Stage(closing.enter_context(labs.open(kind)), closing, SCHEDULE_MUTANTS[name].change))
+        play_on(Stage(closing.enter_context(labs.open(kind)), closing, change))
 
 
 def play_on(stage: Stage) -> None:
