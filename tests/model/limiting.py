@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from hypothesis import strategies as st
-from hypothesis.stateful import invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from holdfast.core.limiting import NO_LIMITS, LimitBook
 from holdfast.core.options.limit import Limit
@@ -15,7 +15,7 @@ from holdfast.core.routing import NO_ROUTES, RouteBook
 from holdfast.store.op import Mode, Op, Steps
 from holdfast.store.verbs import cancel, claims, limited_claims, limits, queues, routes
 from tests.model.limits import LimitedModel
-from tests.model.machine import NAMES, QUEUES, flags, known_names, pick, picks, queue_names
+from tests.model.machine import NAMES, flags, known_names, pick, picks
 from tests.model.reference import Model
 from tests.model.runs import Claim
 from tests.model.verdict import SECOND
@@ -33,10 +33,11 @@ LIMITS: tuple[tuple[Limit, ...], ...] = (
     (Limit(per_key=Limit(rate="1/m")), TWO),
     (Limit(rate="1/s", burst=3), Limit(rate="1/m", burst=4)),
 )
-SCOPES = tuple([f"queue {queue}" for queue in QUEUES] + [f"task {name}" for name in NAMES])
+SCOPES = ("queue a", "queue a", "queue b", "task t", "task t", "task u")
 KEYS = ("k", "l", "m", "ü k")
 scopes = st.sampled_from(SCOPES)
 limit_lists = st.sampled_from(LIMITS)
+busy = st.sampled_from(("a", "a", "a", "b"))
 
 
 class Limiting(Working):
@@ -49,6 +50,30 @@ class Limiting(Working):
         super().__init__()
         self.old: dict[str, LimitBook] = {side.name: NO_LIMITS for side in self.sides}
         self.books: dict[str, RouteBook] = {side.name: NO_ROUTES for side in self.sides}
+
+    @initialize(
+        given=st.lists(st.tuples(scopes, limit_lists), min_size=1, max_size=3),
+        keys=st.lists(st.sampled_from((None, *KEYS)), min_size=6, max_size=14),
+        before=st.integers(0, 3),
+        after=st.integers(0, 4),
+    )
+    def begin(
+        self,
+        given: list[tuple[str, tuple[Limit, ...]]],
+        keys: list[str | None],
+        before: int,
+        after: int,
+    ) -> None:
+        """Tasks of some keys, of which some are in flight from before there were limits."""
+        self.submit_all(*(self.submission(concurrency_key=key) for key in keys))
+        if before:
+            self.begin_runs(self.take_limited("a", before, ("t@1",), 30, ""))
+            self.take("a", before, ("t@1",), 30)
+        for scope, limits_ in given:
+            self.choose(scope, limits_)
+        if after:
+            self.claim_limited("a", after, ("t@1",), 30)
+            self.begin_runs(self.take_limited("a", after, ("t@1",), 30, "k"))
 
     @invariant()
     def what_is_held_agrees(self) -> None:
@@ -69,7 +94,7 @@ class Limiting(Working):
 
     @rule(
         name=st.sampled_from(NAMES),
-        queue=queue_names,
+        queue=busy,
         key=st.sampled_from((None, *KEYS)),
         priority=st.sampled_from((10, 50)),
         policy=pick,
@@ -130,14 +155,14 @@ class Limiting(Working):
             side.run(limits.declare({task: given}))
         self.learn()
 
-    @rule(queue=queue_names, fair=flags)
+    @rule(queue=busy, fair=flags)
     def set_fair(self, queue: str, fair: bool) -> None:
         self.model.unfair = self.model.unfair - {queue} | ({queue} if not fair else set())
         self.model.queues.setdefault(queue, (None, None))
         self.both(None, lambda side: limits.set_fair(queue, fair))
         self.learn()
 
-    @rule(queue=queue_names, paused=st.sampled_from((True, False, False)))
+    @rule(queue=busy, paused=st.sampled_from((True, False, False)))
     def pause(self, queue: str, paused: bool) -> None:
         if paused:
             self.model.pause(queue, None)
@@ -176,7 +201,7 @@ class Limiting(Working):
         return super().take(queue, wanted, free, lease, child) if free else []
 
     @precondition(lambda self: self.there_is(PENDING))
-    @rule(queue=queue_names, wanted=st.integers(1, 4), known=known_names, lease=lease_seconds)
+    @rule(queue=busy, wanted=st.integers(1, 4), known=known_names, lease=lease_seconds)
     def claim_limited(self, queue: str, wanted: int, known: Sequence[str], lease: int) -> None:
         names = [name for name in known if self.model.is_limited(queue, name)]
         if names:
@@ -184,7 +209,7 @@ class Limiting(Working):
 
     @precondition(lambda self: self.there_is(PENDING))
     @rule(
-        queue=queue_names,
+        queue=busy,
         wanted=st.integers(1, 5),
         known=known_names,
         lease=lease_seconds,
@@ -222,7 +247,7 @@ class Limiting(Working):
         return taken
 
     @precondition(lambda self: self.there_is(PENDING))
-    @rule(queue=queue_names, how=st.sampled_from(("plain", "limited", "keys")))
+    @rule(queue=busy, how=st.sampled_from(("plain", "limited", "keys")))
     def claim_by_old_limits(self, queue: str, how: str) -> None:
         """Who does not know the latest limits gets nothing, whatever they were."""
         for side in self.sides:

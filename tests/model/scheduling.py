@@ -26,6 +26,7 @@ from tests.support.schedules import call, schedule
 
 NAMES = ("nightly", "often")
 EVERY = (20, 60, 420)
+_WHOLE = 420 * SECOND
 POLICIES: tuple[tuple[Overlap, Missed], ...] = (
     ("skip", "skip"),
     ("skip", "latest"),
@@ -102,7 +103,10 @@ class Scheduling(RuleBasedStateMachine):
         super().__init__()
         self.closing = ExitStack()
         self.sides = type(self).open_sides(self.closing)
-        self.now = self.sides[0].lab.clock.now
+        # A moment of which the same is true in every example: all ticks are a while from it.
+        self.now = (self.sides[0].lab.clock.now // _WHOLE + 1) * _WHOLE + 10 * SECOND
+        for side in self.sides:
+            side.lab.clock.move_to(self.now)
         self.known: dict[str, Known] = {}
         self.live: list[Run] = []
         self.sent: list[Run] = []
@@ -207,18 +211,18 @@ class Scheduling(RuleBasedStateMachine):
 
     @rule(by=st.sampled_from((1, 20, 59, 61, 200, 1500)))
     def advance(self, by: int) -> None:
-        self.now += by * SECOND
-        for side in self.sides:
-            side.lab.clock.move_to(self.now)
+        self._move_to(self.now + by * SECOND)
 
     @precondition(lambda self: any(s.next for s in self.known.values()))
     @rule()
     def until_the_next(self) -> None:
         at = min(s.next for s in self.known.values() if s.next)
-        if at > self.now:
-            self.now = at
-            for side in self.sides:
-                side.lab.clock.move_to(at)
+        self._move_to(at)
+
+    def _move_to(self, at: int) -> None:
+        self.now = max(self.now, at)
+        for side in self.sides:
+            side.lab.clock.move_to(self.now)
 
     @precondition(lambda self: self.known)
     @rule(name=st.sampled_from(NAMES), again=st.booleans())
@@ -350,6 +354,19 @@ class Scheduling(RuleBasedStateMachine):
             run = side.run(ticks.run_now(name))
             assert ([] if run is None else [run.tick]) == fired, side.name
             self._note(side, name, [] if run is None else [run])
+
+    @precondition(lambda self: self.known)
+    @rule(name=st.sampled_from(NAMES), times=st.integers(2, 4), end=st.booleans())
+    def go_on(self, name: str, times: int, end: bool) -> None:
+        """Some ticks, one after the other, each at its time."""
+        for _ in range(times):
+            s = self.known.get(name)
+            if s is None or s.is_paused or s.next is None:
+                return
+            self._move_to(s.next)
+            self.fire(name, False)
+            if end:
+                self.end(0, False)
 
     @precondition(lambda self: self.known)
     @rule(name=st.sampled_from(NAMES), back=st.sampled_from((60, 300, 1500)))

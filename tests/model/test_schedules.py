@@ -16,11 +16,11 @@ from tests.model.scheduling import Scheduling
 from tests.model.side import Side
 from tests.model.test_lifecycle import COMMON
 from tests.store.races.stage import Stage
-from tests.support.stores import ENGINES, MORNING, Kind, Labs
+from tests.support.stores import ENGINES, Kind, Labs
 
 QUICK = settings(COMMON, max_examples=60, derandomize=True)
 LONG = settings(COMMON, max_examples=1500)
-HOW = settings(COMMON, max_examples=300, derandomize=True, phases=[Phase.generate])
+HOW = settings(COMMON, max_examples=200, derandomize=True, phases=[Phase.generate])
 
 
 def play(labs: Labs, how: settings) -> None:
@@ -76,7 +76,6 @@ def play_on(stage: Stage) -> None:
         def open_sides(closing: ExitStack) -> Sequence[Side]:
             del closing
             stage.empty("schedules", "schedule_ticks")
-            stage.lab.clock.move_to(MORNING)
             return [Side(stage.lab, stage.store("mutant"))]
 
     run_state_machine_as_test(Mutated, settings=HOW)

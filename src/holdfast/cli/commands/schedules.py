@@ -111,7 +111,8 @@ def show(session: CommandSession, name: str) -> None:
             ("schedule", found.name),
             ("state", Cell(found.state, _STYLES[found.state])),
             ("why", found.why),
-            ("when", f"{found.words}: {found.when}"),
+            # Of an interval or a moment the stored form says nothing more.
+            ("when", found.words + ("" if _is_length(found.when) else f": {found.when}")),
             ("sends", _call(found)),
             ("queue", found.queue),
             ("overlap", found.overlap),
@@ -233,9 +234,25 @@ def _when(text: str, now: datetime) -> When:
         try:
             moment = times.read(typed)
         except (ValueError, OverflowError):
-            return typed
+            raise _unusable(text) from None
         return moment if isinstance(moment, timedelta) else times.after(moment, now)
+    if not typed.startswith("@") and len(typed.split()) not in (5, 6):
+        raise _unusable(text)
     return typed
+
+
+def _unusable(text: str) -> ConfigError:
+    return ConfigError(
+        f"{text!r:.200} is not usable: give a cron pattern such as '30 2 * * *' (minute hour day "
+        "month weekday, or six fields with seconds first), @daily and the like, a length such as "
+        "5m, or a moment such as 2026-11-15T22:00Z",
+        option="when",
+    )
+
+
+def _is_length(when: str) -> bool:
+    """Whether a schedule is of an interval or a moment, whose stored form says nothing more."""
+    return when.startswith(("@every", "@once"))
 
 
 @schedules.command()

@@ -220,12 +220,12 @@ def define(
 
 
 def _max_missed(value: object) -> int:
-    number = checks.at_least(1, value, "max_missed")
-    if number > MOST_MISSED:
-        raise ConfigError(
-            f"max_missed={number} is too many: at most {MOST_MISSED:,}", option="max_missed"
-        )
-    return number
+    if type(value) is int and 1 <= value <= MOST_MISSED:
+        return value
+    raise ConfigError(
+        f"max_missed={value!r:.100} is not usable: give a whole number from 1 to {MOST_MISSED:,}",
+        option="max_missed",
+    )
 
 
 def _check(found: ScheduleDefinition, timing: Timing) -> None:

@@ -102,7 +102,7 @@ class Finisher:
         self._put_off = put_off
         """Called when a task was put off to a later time, which may be a soon one."""
         self._scheduled_run_ended = scheduled_run_ended
-        """Called when a task may have ended that a schedule had sent: the next may wait for that."""
+        """Called when a task that a schedule had sent may have ended: the next may wait for it."""
         self._counts = RunCounts()
         self._tally_at = monotonic() + _TALLY_EVERY
         self._unsure = False

@@ -2,10 +2,10 @@
 
 Owns the moment. It sleeps until the next tick of any schedule, by the database's clock, and is
 woken when a schedule changes, and while a tick waits for its prior run by the end of one that ran
-here; ends elsewhere are looked for. Who fires a tick, and whether at all, is decided in the store, under
-the lock of the schedule's row: of eight workers that wake at once, one does. A schedule that cannot
-be fired, because its row was written by hand or the store refuses it, is left alone for a while;
-the others go on.
+here; ends elsewhere are looked for. Who fires a tick, and whether at all, is decided in the store,
+under the lock of the schedule's row: of eight workers that wake at once, one does. A schedule that
+cannot be fired, because its row was written by hand or the store refuses it, is left alone for a
+while; the others go on.
 
 Owns also what the code of this worker declares, which it brings into force at its start, and looks
 after while it lives.
