@@ -191,7 +191,7 @@ def test_what_is_wrong_is_said_where_it_is_declared(app: Holdfast, nightly: Any)
         ("no time zone", lambda: declare("@daily", tz="Mars/Base")(nightly)),
         ("overlap='maybe' is unknown", lambda: declare("@daily", overlap="maybe")(nightly)),
         ('give overlap="wait"', lambda: declare("@daily", overlap="skip", missed="all")(nightly)),
-        ("too many", lambda: declare("@daily", max_missed=10**5)(nightly)),
+        ("from 1 to 10,000", lambda: declare("@daily", max_missed=10**5)(nightly)),
         ("'timezone' is not an option", lambda: declare("@daily", timezone="UTC")(nightly)),
         ("schedule name", lambda: declare("@daily", name="a b\x00")(nightly)),
         ("is not after", lambda: declare("@daily", start=LONG_AGO, end=LONG_AGO)(nightly)),

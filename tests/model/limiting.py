@@ -13,7 +13,15 @@ from holdfast.core.options.limit import Limit
 from holdfast.core.records import Submission
 from holdfast.core.routing import NO_ROUTES, RouteBook
 from holdfast.store.op import Mode, Op, Steps
-from holdfast.store.verbs import cancel, claims, limited_claims, limits, queues, routes
+from holdfast.store.verbs import (
+    cancel,
+    claims,
+    declared_limits,
+    limited_claims,
+    limits,
+    queues,
+    routes,
+)
 from tests.model.limits import LimitedModel
 from tests.model.machine import NAMES, flags, known_names, pick, picks
 from tests.model.reference import Model
@@ -152,7 +160,7 @@ class Limiting(Working):
     def declare(self, task: str, given: tuple[Limit, ...]) -> None:
         self.model.declare(task, given)
         for side in self.sides:
-            side.run(limits.declare({task: given}))
+            side.run(declared_limits.declare({task: given}))
         self.learn()
 
     @rule(queue=busy, fair=flags)

@@ -39,6 +39,7 @@ from holdfast.store.protocol import Store
 from holdfast.store.verbs import (
     claims,
     declarations,
+    declared_limits,
     evidence,
     finish,
     limited_claims,
@@ -126,7 +127,7 @@ class Inline:
         """
         self._names = queues or sorted({task.queue for task in self._application.tasks})
         declared = {task.name: task.limits for task in self._application.tasks}
-        self.store.attempt(lambda: limits.declare(declared))
+        self.store.attempt(lambda: declared_limits.declare(declared))
         for schedule in self._application.schedules:
             self.store.attempt(partial(declarations.declare, schedule))
         names = self.store.run(ticks.due()).names

@@ -40,6 +40,7 @@ MIGRATIONS = (
     Migration(8, 8, "routes"),
     Migration(10, 10, "long pauses and resubmits of workflows, a part at a time"),
     Migration(11, 10, "the tasks that a task has sent"),
+    Migration(12, 10, "limits that two versions of the code declare"),
 )
 CODE = MIGRATIONS[-1].version
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from holdfast.core.options.limit import Limit
-from holdfast.store.verbs import limits
+from holdfast.store.verbs import declared_limits
 from tests.cli.conftest import Operator, join, run
 from tests.support.stores import Lab
 
@@ -125,7 +125,7 @@ def test_limiting_a_queue(operator: Operator, lab: Lab) -> None:
 
 
 def test_limiting_a_task(operator: Operator, lab: Lab) -> None:
-    lab.run(limits.declare({"sync": [Limit(rate="10/s")]}))
+    lab.run(declared_limits.declare({"sync": [Limit(rate="10/s")]}))
     assert operator("tasks", "limit", "sync").lines == ["sync  10/s"]
     said = operator("tasks", "limit", "sync", "--concurrency", "2", "--key-rate", "1/m")
     assert said.lines == ["sync  2 at a time, per key 1/m"]

@@ -92,7 +92,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
     request = claims.Request(
         token=TOKEN, worker_id="w", queue=QUEUE, known=KNOWN, wanted=100, lease_us=1, after=HEAD
     )
-    book = LimitBook.of(None, {LIMITED: [LIMIT]})
+    book = LimitBook.of(None, {LIMITED: (LIMIT,)})
     operations: list[Op[Any]] = [
         claims.claim(request),
         limited_claims.claim(request, book),

@@ -1,2 +1,2 @@
--- Rules that say nothing.
-DELETE FROM holdfast_limits WHERE declared IS NULL AND chosen IS NULL;
+-- Rules that say nothing, and of which no code did.
+DELETE FROM holdfast_limits WHERE declared IS NULL AND chosen IS NULL AND seen IS NULL;

@@ -70,10 +70,10 @@ class RuleRecord:
 @reads
 def book(set_aside: list[UnreadableRow] | None = None) -> Steps[LimitBook]:
     """Every rule that holds, and the version of all."""
-    return (yield from _book(set_aside))
+    return (yield from whole_book(set_aside))
 
 
-def _book(set_aside: list[UnreadableRow] | None = None) -> Steps[LimitBook]:
+def whole_book(set_aside: list[UnreadableRow] | None = None) -> Steps[LimitBook]:
     found, places = yield (Statement("read_limits"), Statement("unfair_queues"))
     version = next((row[1] for row in places if row[0] is None), None)
     unfair = set(rows.texts(row[0] for row in places))
@@ -84,7 +84,9 @@ def _book(set_aside: list[UnreadableRow] | None = None) -> Steps[LimitBook]:
 @reads
 def list_rules(set_aside: list[UnreadableRow] | None = None) -> Steps[list[RuleRecord]]:
     """Every rule, as declared and as chosen."""
-    return _records((yield Statement("read_limits")), set_aside)
+    found = _records((yield Statement("read_limits")), set_aside)
+    # Of some there is only what code once declared.
+    return [each for each in found if each.limits]
 
 
 def _records(found: Rows, set_aside: list[UnreadableRow] | None) -> list[RuleRecord]:
@@ -109,58 +111,42 @@ def _record(row: Row) -> RuleRecord:
 @writes
 def choose(scope: str, limits: Sequence[Limit], *, by: str | None = None) -> Steps[None]:
     """Set the limits of a queue or task; none: as its code declares, or no more."""
-    yield Statement("renew_limits", {"version": _version()})
+    yield from renew()
     yield Statement(
         "choose_limit",
         {"scope": scope, "limits": encode(limits), "chosen_by": by if limits else None},
     )
     yield Statement("forget_limits")
-    yield from _recount(scope)
-    yield Statement("notify", hint=_EVERYWHERE)
-
-
-@writes
-def declare(declared: Mapping[str, Sequence[Limit]]) -> Steps[LimitBook]:
-    """What the code of a worker says about the limits of its tasks; all that hold now."""
-    found = _records((yield Statement("read_limits")), None)
-    known = {each.scope: each.declared for each in found}
-    changed = [
-        task_scope(name)
-        for name, limits in declared.items()
-        if known.get(task_scope(name), ()) != tuple(limits)
-    ]
-    if changed:
-        yield Statement("renew_limits", {"version": _version()})
-        for name, limits in sorted(declared.items()):
-            if task_scope(name) in changed:
-                params = {"scope": task_scope(name), "limits": encode(limits)}
-                yield Statement("declare_limit", params)
-        yield Statement("forget_limits")
-        for scope in sorted(changed):
-            yield from _recount(scope)
-        yield Statement("notify", hint=_EVERYWHERE)
-    return (yield from _book())
+    yield from counted_anew(scope)
+    yield from say_so()
 
 
 @writes
 def set_fair(queue: str, fair: bool) -> Steps[None]:
     """Whether the keys of a queue take turns, or its tasks go in strict order."""
-    yield Statement("renew_limits", {"version": _version()})
+    yield from renew()
     yield Statement("set_fair", {"queue_name": queue, "fair": fair})
+    yield from say_so()
+
+
+def renew() -> Steps[None]:
+    """Give the rules another version; until the end of the transaction nobody else changes any."""
+    yield Statement("renew_limits", {"version": os.urandom(8).hex()})
+
+
+def say_so() -> Steps[None]:
+    """Wake every worker: it may do more, or less."""
     yield Statement("notify", hint=_EVERYWHERE)
-
-
-def _version() -> str:
-    return os.urandom(8).hex()
 
 
 @writes
 def recount(scope: str) -> Steps[None]:
     """Count what is in flight under a rule anew. It waits for tasks that are being ended."""
-    yield from _recount(scope)
+    yield from counted_anew(scope)
 
 
-def _recount(scope: str) -> Steps[None]:
+def counted_anew(scope: str) -> Steps[None]:
+    """The same as a part of another operation."""
     found = _records((yield Statement("read_limits")), None)
     limits = next((each.limits for each in found if each.scope == scope), ())
     rule = rules(limits)
@@ -307,16 +293,19 @@ __all__ = [
     "audit",
     "book",
     "choose",
+    "counted_anew",
     "counters",
-    "declare",
     "fold",
     "list_rules",
     "prune_counters",
     "queue_scope",
     "recount",
+    "renew",
     "rule_of",
+    "say_so",
     "scope_holders",
     "set_fair",
     "task_scope",
+    "whole_book",
     "writing",
 ]

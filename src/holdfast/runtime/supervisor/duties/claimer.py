@@ -73,7 +73,7 @@ class Claimer:
         self._watch = watch or WorkerWatch()
         self._began = 0
         self._readiness = readiness or Readiness(outage, ledger.options.poll)
-        self._limits = KnownLimits(store, ledger, tasks) if tasks else None
+        self._limits = KnownLimits(store, ledger, tasks, worker_id) if tasks else None
         self._store = store
         self._ledger = ledger
         self._outage = outage

@@ -1,0 +1,4 @@
+-- A worker says which limits its code declares.
+-- Differs from SQLite in its types.
+UPDATE holdfast_workers SET limits = :limits
+WHERE worker_id = :worker_id AND limits IS DISTINCT FROM :limits::text;
