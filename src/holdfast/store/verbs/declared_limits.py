@@ -23,14 +23,14 @@ from holdfast.store import rows
 from holdfast.store.op import Statement, Steps, writes
 from holdfast.store.verbs import limits
 
-__all__ = ["Declared", "declare"]
+__all__ = ["LimitDeclaration", "declare"]
 
 _MOST_SEEN = 50
 _digests = msgspec.json.Decoder(dict[str, str])
 _list = msgspec.json.Decoder(list[str])
 
 
-class Declared(NamedTuple):
+class LimitDeclaration(NamedTuple):
     """What came of a declaration."""
 
     book: LimitBook
@@ -47,7 +47,7 @@ class _Known(NamedTuple):
 @writes
 def declare(
     declared: Mapping[str, Sequence[Limit]], *, worker_id: str | None = None
-) -> Steps[Declared]:
+) -> Steps[LimitDeclaration]:
     """Bring into force what the code of a worker says, where it is its turn.
 
     `worker_id`: whose code it is, from now on; without one nobody goes by it but this call.
@@ -72,7 +72,7 @@ def declare(
         yield from limits.say_so()
     known = yield from _known(mine)
     yielded = sorted(name for name, digest in mine.items() if known[name].digest != digest)
-    return Declared((yield from limits.whole_book()), yielded)
+    return LimitDeclaration((yield from limits.whole_book()), yielded)
 
 
 def _choose(
