@@ -43,11 +43,19 @@ def test_health_and_metrics(make_site: MakeSite) -> None:
     assert httpx.get(f"{at}/health/live").json() == {"status": "live"}
     site.send("value", "a secret argument").get(20)
     site.send("boom").wait(20)
-    outcomes = ("default", "value", "completed"), ("default", "boom", "failed")
+    # Those that end without a run are counted, too.
+    site.app.control.tasks.cancel(site.options(delay=3600).send("value", 1).id)
+    site.options(queue="nobody", good_for=0.2).send("value", 2)
+    outcomes = (
+        ("default", "value", "completed"),
+        ("default", "boom", "failed"),
+        ("default", "value", "cancelled"),
+        ("nobody", "value", "expired"),
+    )
 
     def counted() -> bool:
         finished = series(at).get("holdfast_tasks_finished_total", {})
-        return [finished.get(outcome) for outcome in outcomes] == [1, 1]
+        return [finished.get(outcome) for outcome in outcomes] == [1, 1, 1, 1]
 
     until(counted, within=30, what="the ends to be counted")
     assert "secret" not in httpx.get(f"{at}/metrics").text
