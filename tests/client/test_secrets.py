@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
-from holdfast import ConfigError, Holdfast, PayloadError, Secret
-from holdfast.client.redacted import redacted_attempt, redacted_task, redacted_why
+from holdfast import ConfigError, Holdfast, PayloadError, Secret, Workflow
+from holdfast.client.redacted import (
+    redacted_attempt,
+    redacted_task,
+    redacted_why,
+    redacted_workflow,
+)
 from holdfast.core.outcome import Failed
 from holdfast.core.payload.codec import encode_value
 from holdfast.core.payload.failure import describe
@@ -95,3 +100,20 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ConfigError, match="redact_keys"):
             Holdfast("sqlite:///:memory:", redact_keys=wrong)  # type: ignore[arg-type]
     assert not key_rule(["card_*"])("discard_all")
+
+
+def test_a_schedule_and_a_workflow_show_none(app: Holdfast) -> None:
+    task = app.task("login")(login)
+    app.control.schedules.add("nightly", "@daily", task.call("ada", Secret(VALUE)))
+    schedule = app.control.schedules.show("nightly")
+    assert schedule.args == ["ada", "***"]
+    assert VALUE not in repr(schedule) + repr(app.control.schedules.list())
+
+    @app.workflow("whole")
+    def whole(wf: Workflow, password: Secret[str]) -> Any:
+        return wf.step(task, "ada", password).result
+
+    handle = whole.send(Secret(VALUE))
+    info = redacted_workflow(app.control.workflows.get(handle.id), key_rule([]))
+    assert info.arguments == {"args": ["***"], "kwargs": {}}
+    assert VALUE not in repr(app.control.workflows.show(handle.id))

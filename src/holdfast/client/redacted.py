@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from holdfast.client.explain import Why
 from holdfast.client.info import Attempt, TaskInfo
+from holdfast.client.schedule_control import ScheduleInfo
 from holdfast.client.workflow_info import StepInfo, WorkflowInfo
 from holdfast.client.workflow_questions import WorkflowWhy
 from holdfast.core.redaction import mask, redact_lines
@@ -21,6 +22,7 @@ from holdfast.core.result import TaskError
 
 __all__ = [
     "redacted_attempt",
+    "redacted_schedule",
     "redacted_step",
     "redacted_task",
     "redacted_why",
@@ -46,6 +48,11 @@ def redacted_task(info: TaskInfo, hides: Callable[[str], bool]) -> TaskInfo:
 def redacted_attempt(made: Attempt, hides: Callable[[str], bool]) -> Attempt:
     """The same attempt."""
     return replace(made, error=_error(made.error, hides), failed_reason=_said(made.failed_reason))
+
+
+def redacted_schedule(info: ScheduleInfo, hides: Callable[[str], bool]) -> ScheduleInfo:
+    """The same schedule."""
+    return replace(info, args=mask(info.args, hides), kwargs=mask(info.kwargs, hides))
 
 
 def redacted_workflow(info: WorkflowInfo, hides: Callable[[str], bool]) -> WorkflowInfo:

@@ -33,6 +33,7 @@ from holdfast.core.schedules.firing import Missed, Overlap
 from holdfast.core.schedules.records import ScheduleRecord, TickCause, TickRecord, TickStatus
 from holdfast.core.schedules.timing import When, read
 from holdfast.core.schedules.words import in_words
+from holdfast.core.secret import hide_secrets
 from holdfast.store.op import Op, Steps, reads
 from holdfast.store.verbs import schedules, ticks
 from holdfast.store.verbs.live_declarations import live_declarations
@@ -76,6 +77,7 @@ class ScheduleInfo:
     is_workflow: bool
     queue: str
     args: Any
+    """As they are stored; what a `Secret` holds is hidden."""
     kwargs: Any
     declared: bool
     """By the code of workers; otherwise it was added at run time."""
@@ -455,7 +457,7 @@ def _state(record: ScheduleRecord, live: dict[str, set[str]] | None) -> Schedule
 
 def _plain(text: str) -> Any:
     try:
-        return from_json(text)
+        return hide_secrets(from_json(text))
     except ValueError:
         return text
 

@@ -128,3 +128,16 @@ def test_a_row_by_hand(operator: Operator, lab: Lab, column: str) -> None:
     assert "to be rid of it" in operator("schedules", "show", "report", code=1).err
     operator("schedules", "delete", "report")
     assert operator("schedules", "list", "--json").json == {"schedules": []}
+
+
+def test_secrets_among_its_arguments_are_not_shown(operator: Operator) -> None:
+    given = ["--args", '[{"$secret": "hunter2"}]', "--kwargs", '{"password": "hunter2", "n": 1}']
+    said = [
+        operator("schedules", "add", "report", "@hourly", "nightly", *given, "--json"),
+        operator("schedules", "show", "report"),
+        operator("schedules", "show", "report", "--json"),
+        operator("schedules", "list", "--json"),
+    ]
+    assert not [each for each in said if "hunter2" in each.out + each.err]
+    assert "sends     nightly('***', password='***', n=1)" in said[1].out
+    assert said[2].json["kwargs"] == {"password": "***", "n": 1}

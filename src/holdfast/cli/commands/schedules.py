@@ -6,25 +6,26 @@ Owns the arguments of these commands, and how schedules are printed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
 import click
 
+from holdfast.cli.payload_options import payload_options
 from holdfast.cli.render import json_document, times
 from holdfast.cli.render.table import Cell, TextColumn
 from holdfast.cli.render.task_list import id_cell, moment_cell, show_rows, unreadable_document
 from holdfast.cli.selection import near_names, unknown_task
 from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.named_task import NamedTask
+from holdfast.client.redacted import redacted_schedule
 from holdfast.client.registry import is_builder
 from holdfast.client.schedule_control import ScheduleInfo, ScheduleRun, TickInfo
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.task import Task
-from holdfast.core.errors import ConfigError, PayloadError, UnreadableRow
+from holdfast.core.errors import ConfigError, UnreadableRow
 from holdfast.core.options import checks
-from holdfast.core.payload.codec import decode
 from holdfast.core.schedules.definition import ScheduleOptions
 from holdfast.core.schedules.timing import When
 
@@ -64,7 +65,7 @@ def list_(session: CommandSession) -> None:
     """List the schedules, by name."""
     found = session.control.schedules.list()
     if session.screen.as_json:
-        listed = [_document(each) for each in found]
+        listed = [_document(redacted_schedule(each, session.hides)) for each in found]
         session.screen.document({"schedules": listed, **unreadable_document(found.unreadable)})
         return
     now = session.control.now()
@@ -134,34 +135,11 @@ def show(session: CommandSession, name: str) -> None:
     )
 
 
-def _json(kind: Any, what: str) -> Callable[[click.Context, click.Parameter, str], Any]:
-    def read(ctx: click.Context, param: click.Parameter, value: str) -> Any:
-        try:
-            return decode(value, kind)
-        except PayloadError as error:
-            raise click.BadParameter(f"{value!r:.100} is not {what}: {error}", ctx, param) from None
-
-    return read
-
-
 @schedules.command()
 @the_name
 @click.argument("when", metavar="WHEN")
 @click.argument("task", metavar="TASK")
-@click.option(
-    "--args",
-    metavar="JSON",
-    default="[]",
-    callback=_json(list, "a JSON list"),
-    help="A list: '[1, \"a\"]'.",
-)
-@click.option(
-    "--kwargs",
-    metavar="JSON",
-    default="{}",
-    callback=_json(dict[str, Any], "a JSON object"),
-    help="An object: '{\"a\": 1}'.",
-)
+@payload_options
 @click.option("--version", type=int, help="Of the task; default 1, or the newest of the app.")
 @click.option("--queue", help="Another queue than the task's.")
 @click.option("--priority", type=int, help="1 (first) to 100 (last).")
@@ -208,7 +186,7 @@ def add(
         )
     added = session.control.schedules.add(name, _when(when, now), call, **options)
     if session.screen.as_json:
-        session.screen.document(_document(added))
+        session.screen.document(_document(redacted_schedule(added, session.hides)))
         return
     coming = "never" if added.next_run_at is None else times.both(added.next_run_at, now)
     session.screen.line(f"{added.name}  {added.words}; next: {coming}")
@@ -383,7 +361,7 @@ def _print_ids(session: CommandSession, name: str, sent: Sequence[ScheduleRun]) 
 def _find(session: CommandSession, name: str) -> ScheduleInfo:
     checks.schedule_name(name)
     try:
-        return session.control.schedules.show(name)
+        return redacted_schedule(session.control.schedules.show(name), session.hides)
     except UnreadableRow as error:
         raise NotDone(f"{error}; to be rid of it: holdfast schedules delete {name}") from None
     except ConfigError as error:

@@ -110,6 +110,8 @@ def list_(
     wanted = _where(session, status, **where)
     wanted["parts"] = parts
     page = session.control.workflows.list(before=start, limit=limit, **wanted)
+    shown = [redacted_workflow(info, session.hides) for info in page.workflows]
+    page = replace(page, workflows=shown)
     show_workflows(session.screen, page, session.control.now(), place=session.place.described)
 
 
