@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 
 from bench import (
     claiming,
+    dashboard,
     importing,
     lifecycle,
     limiting,
@@ -53,6 +54,8 @@ BENCHMARKS: dict[str, Callable[[Places, Sizes], Iterable[Figure]]] = {
     "worker-upkeep": idle.upkeep,
     "worker-start": idle.start,
     "tasks": tasks.tasks,
+    "dashboard-sqlite": dashboard.on_sqlite,
+    "dashboard-postgresql": dashboard.on_postgresql,
 }
 
 
