@@ -7,7 +7,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -18,7 +18,7 @@ from holdfast.web.dashboard import dashboard
 from tests.support.deadline import until
 from tests.web.vendored import AXE
 
-__all__ = ["axe_violations", "chromium", "overflow", "served"]
+__all__ = ["axe_violations", "chromium", "overflow", "served", "serving"]
 
 ANNA: Final = Visitor("anna", Role.ADMIN, payloads=True)
 
@@ -42,8 +42,15 @@ def chromium() -> Iterator[Browser]:
 @contextmanager
 def served(app: Holdfast, visitor: Visitor = ANNA) -> Iterator[str]:
     """The dashboard of an app behind a real server, at this address."""
+    with serving(dashboard(app, access=lambda _: visitor)) as address:
+        yield address
+
+
+@contextmanager
+def serving(asgi: Any) -> Iterator[str]:
+    """Any ASGI app behind a real server, at this address."""
     config = uvicorn.Config(
-        dashboard(app, access=lambda _: visitor),
+        asgi,
         host="127.0.0.1",
         port=0,
         log_level="warning",
