@@ -138,6 +138,19 @@ def test_queues(app: Holdfast, hands: Hands) -> None:
         queues.pause("a b")
 
 
+def test_what_waits_by_name_and_version(app: Holdfast) -> None:
+    app.named("a").send_many([(n,) for n in range(3)])
+    app.options(version=2).send("a")
+    app.options(queue="other").send("b")
+    found = app.control.queues.kinds("default", "other", "none")
+    assert [(each.queue, each.name, each.version, each.count) for each in found] == [
+        ("default", "a", 1, 3), ("default", "a", 2, 1), ("other", "b", 1, 1),
+    ]  # fmt: skip
+    assert (
+        sum(each.count for each in asyncio.run(app.control.queues.akinds("default", most=2))) == 2
+    )
+
+
 def test_dead_letters_are_steered_apart(app: Holdfast, hands: Hands) -> None:
     dead, other = app.send("any"), app.options(queue="mail").send("any")
     hands.fail(hands.take(dead))

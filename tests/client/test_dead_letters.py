@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -235,3 +236,25 @@ def test_rows_by_hand(app: Holdfast, hands: Hands, url: str) -> None:
     assert letters.count() == sum(each.count for each in letters.over_time("day")) == 3
     for outcome in (letters.resubmit_all(), letters.delete_all()):
         assert outcome.done + outcome.refused == outcome.total
+
+
+def test_an_overview_is_one_look(app: Holdfast, hands: Hands) -> None:
+    for name, code in (("a", "TIMEOUT"), ("a", "TIMEOUT"), ("b", "BOOM")):
+        kill(hands, app.send(name), code)
+    seen = app.control.dead_letters.overview()
+    assert seen.is_all
+    assert [(each.name, each.error_code, each.count) for each in seen.causes] == [
+        ("a", "TIMEOUT", 2), ("b", "BOOM", 1),
+    ]  # fmt: skip
+    assert [sum(hour.count for hour in seen.by_hour[each]) for each in seen.causes] == [2, 1]
+    assert asyncio.run(app.control.dead_letters.aoverview(name="b")).causes == seen.causes[1:]
+
+
+def test_those_that_one_task_has_sent(app: Holdfast, hands: Hands) -> None:
+    """A filter that is not applied would resubmit all there are."""
+    kill(hands, app.send("a"), "TIMEOUT")
+    letters = app.control.dead_letters
+    nobody = uuid4()
+    assert letters.list(parent_id=nobody).tasks == []
+    assert letters.count(parent_id=nobody) == 0
+    assert letters.resubmit_all(parent_id=nobody).done == 0

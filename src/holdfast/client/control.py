@@ -39,7 +39,16 @@ from holdfast.core.payload.codec import from_json
 from holdfast.core.records import QueueRecord, TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Op, Steps, reads
-from holdfast.store.verbs import cancel, inspect, limits, operate, queues, timing, workers
+from holdfast.store.verbs import (
+    cancel,
+    diagnosis,
+    inspect,
+    limits,
+    operate,
+    queues,
+    timing,
+    workers,
+)
 from holdfast.store.verbs.unreadable import delete_unreadable
 
 __all__ = [
@@ -50,6 +59,7 @@ __all__ = [
     "TaskControl",
     "TaskCounts",
     "TaskPage",
+    "WaitingKind",
 ]
 
 MAX_PAGE: Final = inspect.MAX_PAGE
@@ -88,6 +98,17 @@ class QueueInfo:
     limits: Sequence[Limit] = ()
     fair: bool = True
     """Whether its concurrency keys take turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingKind:
+    """What waits to be claimed in a queue, of one name and version."""
+
+    queue: str
+    name: str
+    version: int
+    count: int
+    oldest_enqueued_at: datetime
 
 
 class Control(ExaminedStore):
@@ -242,6 +263,14 @@ class QueueControl(LimitedQueues):
         found = await self._access.arun(partial(_list_queues, unreadable))
         return Listing(found, unreadable)
 
+    def kinds(self, *queues: str, most: int = 1_000) -> Sequence[WaitingKind]:
+        """What waits in queues, by name and version, as far as the first entries of each tell."""
+        return [_kind(each) for each in self._access.run(_kinds_of(queues, most))]
+
+    async def akinds(self, *queues: str, most: int = 1_000) -> Sequence[WaitingKind]:
+        """What waits in queues, by name and version, as far as the first entries of each tell."""
+        return [_kind(each) for each in await self._access.arun(_kinds_of(queues, most))]
+
     def seen(self, queue: str) -> bool:
         """Whether there is any sign of such a queue: a task, a worker that serves it, a pause."""
         return self._access.run(partial(_is_seen, checks.queue_name(queue)))
@@ -294,6 +323,17 @@ def _deleting_unreadable(keys: Sequence[str]) -> Callable[[], Op[dict[str, bool]
         lambda done: Effect(
             sum(done.values()), "unreadable rows", {"keys": [k for k, v in done.items() if v]}
         ),
+    )
+
+
+def _kinds_of(queues: Sequence[str], most: int) -> Callable[[], Op[list[diagnosis.PendingKind]]]:
+    names = [checks.queue_name(queue) for queue in queues]
+    return partial(diagnosis.pending_kinds, names, scan=checks.at_least(1, most, "most"))
+
+
+def _kind(found: diagnosis.PendingKind) -> WaitingKind:
+    return WaitingKind(
+        found.queue_name, found.task_name, found.version, found.number, from_us(found.oldest)
     )
 
 

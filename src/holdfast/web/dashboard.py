@@ -30,6 +30,7 @@ from holdfast.web.guard import Guard, check_host, check_site
 from holdfast.web.login import Login
 from holdfast.web.pages import routes as page_routes
 from holdfast.web.pages.refusal_page import refusal_page
+from holdfast.web.pages.shared_reads import forget
 from holdfast.web.problem import Problem, Refusal, problem_of
 from holdfast.web.route import WebRoute
 from holdfast.web.token_gate import TokenGate
@@ -107,7 +108,11 @@ class Dashboard:
         context = Context(
             request, route, self.app, self.control, visitor, self._names, self._hidden
         )
-        return await route.handler(context)
+        try:
+            return await route.handler(context)
+        finally:
+            if request.method not in ("GET", "HEAD"):
+                forget(self.app)
 
     async def _visitor(self, request: Request, route: WebRoute) -> Visitor:
         if route.needs is None:

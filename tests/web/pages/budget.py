@@ -18,6 +18,8 @@ class Asked:
 
     names: list[str] = field(default_factory=list)
     rows: int = 0
+    bounds: set[float] = field(default_factory=set)
+    """How long a statement may take, of all stores that were asked."""
 
 
 @contextmanager
@@ -27,6 +29,7 @@ def asked() -> Iterator[Asked]:
     attempt = Access.attempt
 
     def counting(self: Access, make: Callable[[], Op[Any]]) -> Any:
+        seen.bounds.add(self.config.store.statement_timeout)
         return attempt(self, lambda: _counted(make(), seen))
 
     with mock.patch.object(Access, "attempt", counting):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from holdfast import Holdfast
-from holdfast.web.pages import navigation
+from holdfast.web.pages import shared_reads
 from tests.client.conftest import Hands
 from tests.web.pages.zoo import Zoo, fill
 
 
 @pytest.fixture(autouse=True)
-def fresh_navigation() -> None:
-    """Its numbers are kept for two seconds, and tests follow one another faster."""
-    navigation._cached.clear()
+def fresh_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shared reads are kept for two seconds, and tests ask again faster."""
+    monkeypatch.setattr(shared_reads, "FRESH_S", 0.0)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from holdfast.core.result import TaskError
 from holdfast.store.verbs import submit
 from holdfast.web import dashboard
 from holdfast.web.access import Role, Visitor
+from holdfast.web.dashboard import STATEMENT_TIMEOUT
 from tests.client.conftest import Hands
 from tests.support.verbs import submission
 from tests.web.client import WebClient
@@ -109,6 +110,16 @@ def test_what_a_page_costs(path: str, zoo: Zoo, admin: WebClient) -> None:
         assert admin.get(path).status_code == 200
     assert len(seen.names) <= statements, seen.names
     assert seen.rows <= rows, seen.rows
+
+
+@pytest.mark.parametrize("path", [*BUDGETS, "/send", "/tasks/bulk/cancel", "/tasks/{id}/log"])
+def test_no_statement_of_a_page_is_unbounded(path: str, zoo: Zoo, admin: WebClient) -> None:
+    with asked() as seen:
+        path = path.replace("{id}", str(zoo.failed.id))
+        path = path.replace("{workflow}", str(zoo.workflow.id))
+        assert admin.get(path).status_code == 200
+    # The app's own connections have half a minute, or whatever it was given.
+    assert seen.bounds == {STATEMENT_TIMEOUT}
 
 
 def test_a_workflow_is_drawn_with_each_node_a_link(zoo: Zoo, admin: WebClient) -> None:

@@ -97,7 +97,7 @@ def newest(wanted: TaskFilter, *, before: bytes | None = None, limit: int = 50) 
     for _ in range(_LOOKS):
         # One more than is shown tells whether there are more.
         asked = _filter(wanted, made.rest or _NOTHING, own.rest or _NOTHING, scan, limit + 1)
-        scan = min(SCAN, 10 * scan)
+        scan = min(SCAN, 5 * scan)
         found = yield Statement("list_newest", asked)
         for stream, which in ((made, False), (own, True)):
             if not stream.is_settled(limit):

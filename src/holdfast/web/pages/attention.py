@@ -21,13 +21,15 @@ from holdfast.web.context import Context
 from holdfast.web.drawing.chart import Line, spark
 from holdfast.web.pages.charts import depth_of
 from holdfast.web.pages.lateness import is_late
+from holdfast.web.pages.shared_reads import shared
 from holdfast.web.pages.words import count_of, duration, percent
 
 __all__ = ["Link", "Notice", "notices"]
 
 _MOST: Final = 12
 _MOST_TASKS: Final = 4
-_LOOKED_AT: Final = 100
+_LOOKED_AT: Final = 200
+_MOST_QUEUES: Final = 50
 _GROWS_BY: Final = 1.25
 _FEW: Final = 50
 
@@ -216,20 +218,25 @@ async def _late(context: Context, now: datetime) -> list[Notice]:
 async def _unknown(
     context: Context, queues: Sequence[QueueInfo], workers: Sequence[WorkerInfo]
 ) -> list[Notice]:
-    """Tasks that wait although no worker has their code; the newest hundred are looked at."""
+    """Tasks that wait although no worker has their code; the first of each queue are looked at."""
     alive = [worker for worker in workers if worker.state == "alive"]
     if not alive or not any(queue.pending for queue in queues):
         return []
     served = {name for worker in alive for name in worker.queues}
     known = {name for worker in alive for name in worker.tasks}
-    page = await context.control.tasks.alist(status="PENDING", limit=_LOOKED_AT)
+    names = tuple(queue.name for queue in queues if queue.pending and queue.name in served)
+    kinds = await shared(
+        context.app,
+        ("kinds", names[:_MOST_QUEUES]),
+        lambda: context.control.queues.akinds(*names[:_MOST_QUEUES], most=_LOOKED_AT),
+    )
     counts: Counter[str] = Counter()
-    oldest: dict[str, TaskInfo] = {}
-    for info in page.tasks:
-        name = f"{info.name}@{info.version}"
-        if name not in known and info.queue in served:
-            counts[info.name] += 1
-            oldest[info.name] = info
+    oldest: dict[str, datetime] = {}
+    for kind in kinds:
+        if f"{kind.name}@{kind.version}" not in known:
+            counts[kind.name] += kind.count
+            since = oldest.get(kind.name, kind.oldest_enqueued_at)
+            oldest[kind.name] = min(since, kind.oldest_enqueued_at)
     return [
         Notice(
             "dropped",
@@ -237,7 +244,7 @@ async def _unknown(
             name,
             "is known to no worker",
             f"{count_of(number, 'task')} pending · deploy its code, or cancel",
-            at=oldest[name].enqueued_at,
+            at=oldest[name],
             links=_links(
                 Link("Show", context.url("/tasks", name=name, status="pending")),
                 Link("Cancel…", context.url("/tasks/bulk/cancel", name=name, status="pending"))

@@ -18,7 +18,9 @@ from holdfast.client.info import TaskInfo
 from holdfast.web.access import Role
 from holdfast.web.context import Context
 from holdfast.web.drawing.chart import Line, spark
+from holdfast.web.pages.fleet import read_depths
 from holdfast.web.pages.navigation import navigation
+from holdfast.web.pages.shared_reads import shared
 from holdfast.web.pages.task_list import rows_of
 from holdfast.web.pages.template import render
 from holdfast.web.route import WebRoute
@@ -56,8 +58,8 @@ async def show_dead_letters(context: Context) -> Response:
     control = context.control
     now = await control.anow()
     page = await control.dead_letters.alist(limit=_LOOKED_AT)
-    overview = await control.dead_letters.aoverview()
-    depths = await control.stats.adepths()
+    overview = await shared(context.app, "dead letters", control.dead_letters.aoverview, times=2.5)
+    depths = await read_depths(context)
     causes = _causes(overview, now)
     _say(context, causes, page.tasks)
     counted = sum(cause.number for cause in causes)

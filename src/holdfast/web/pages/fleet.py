@@ -7,15 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.client.control import QueueInfo
-from holdfast.client.info import TaskInfo
+from holdfast.client.info import Listing, TaskInfo
 from holdfast.client.stats_control import QueueDepth, StatsPoint, StatsSeries
 from holdfast.client.worker_control import WorkerInfo
 from holdfast.core.status import TaskStatus
+from holdfast.web.context import Context
 from holdfast.web.drawing.chart import Line, spark
 from holdfast.web.pages.charts import depth_of
+from holdfast.web.pages.shared_reads import shared
 from holdfast.web.pages.words import percent
 
-__all__ = ["QueueRow", "WorkerRow", "queue_rows", "worker_rows"]
+__all__ = [
+    "QueueRow",
+    "WorkerRow",
+    "queue_rows",
+    "read_depths",
+    "read_queues",
+    "read_workers",
+    "worker_rows",
+]
 
 _MOST_SLOTS = 64
 
@@ -88,6 +98,21 @@ class WorkerRow:
         word = "lost" if self.info.state == "silent" else "busy"
         shown = min(self.slots, _MOST_SLOTS)
         return [word if place < self.busy else "" for place in range(shown)]
+
+
+async def read_depths(context: Context) -> Sequence[QueueDepth]:
+    """How deep queues are; shared by all pages."""
+    return await shared(context.app, "depths", context.control.stats.adepths)
+
+
+async def read_queues(context: Context) -> Listing[QueueInfo]:
+    """The queues; shared by all pages."""
+    return await shared(context.app, "queues", context.control.queues.alist)
+
+
+async def read_workers(context: Context) -> Listing[WorkerInfo]:
+    """The workers that have not stopped; shared by all pages."""
+    return await shared(context.app, "workers", context.control.workers.alist)
 
 
 def queue_rows(

@@ -1,27 +1,23 @@
 """The navigation beside every page, with what needs to be known wherever one is.
 
-Its numbers are asked for at most once every two seconds and app, however many pages are open.
+Its numbers are shared by all pages that are open.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING
 
+from holdfast.web.pages.fleet import read_depths, read_workers
 from holdfast.web.pages.lateness import is_late
+from holdfast.web.pages.shared_reads import shared
 from holdfast.web.pages.words import capped, compact
 
 if TYPE_CHECKING:
-    from holdfast.app import Holdfast
     from holdfast.web.context import Context
 
 __all__ = ["NavigationItem", "navigation"]
-
-_FRESH_S: Final = 2.0
-_cached: WeakKeyDictionary[Holdfast, tuple[float, Sequence[NavigationItem]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +35,12 @@ class NavigationItem:
 
 async def navigation(context: Context) -> Sequence[NavigationItem]:
     """The links, with their numbers."""
-    kept = _cached.get(context.app)
-    if kept is not None and time.monotonic() - kept[0] < _FRESH_S:
-        return kept[1]
-    items = await _items(context)
-    _cached[context.app] = (time.monotonic(), items)
-    return items
+    return await shared(context.app, "navigation", lambda: _items(context))
 
 
 async def _items(context: Context) -> Sequence[NavigationItem]:
-    depths = await context.control.stats.adepths()
-    workers = await context.control.workers.alist()
+    depths = await read_depths(context)
+    workers = await read_workers(context)
     now = await context.control.anow()
     schedules = await context.control.schedules.alist()
     late = sum(is_late(schedule, now) for schedule in schedules)

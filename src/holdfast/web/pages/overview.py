@@ -11,8 +11,9 @@ from holdfast.web.context import Context
 from holdfast.web.pages.attention import notices
 from holdfast.web.pages.chart_range import ChartRange
 from holdfast.web.pages.charts import charts_of
-from holdfast.web.pages.fleet import queue_rows, worker_rows
+from holdfast.web.pages.fleet import queue_rows, read_depths, read_queues, read_workers, worker_rows
 from holdfast.web.pages.navigation import navigation
+from holdfast.web.pages.shared_reads import shared
 from holdfast.web.pages.template import render
 from holdfast.web.route import WebRoute
 
@@ -28,12 +29,19 @@ async def show_overview(context: Context) -> Response:
     control = context.control
     now = await control.anow()
     shown = ChartRange.read(context.request, now)
-    series = await control.stats.aseries(**shown.options)
-    by_task = await control.stats.asummary(**shown.options, by="task")
-    by_queue = await control.stats.asummary(**shown.options, by="queue")
-    depths = await control.stats.adepths()
-    queues = await control.queues.alist()
-    workers = await control.workers.alist()
+    key = (shown.chosen, shown.until)
+    series = await shared(
+        context.app, ("series", *key), lambda: control.stats.aseries(**shown.options)
+    )
+    by_task = await shared(
+        context.app, ("by task", *key), lambda: control.stats.asummary(**shown.options, by="task")
+    )
+    by_queue = await shared(
+        context.app, ("by queue", *key), lambda: control.stats.asummary(**shown.options, by="queue")
+    )
+    depths = await read_depths(context)
+    queues = await read_queues(context)
+    workers = await read_workers(context)
     rows = queue_rows(queues, depths, series, by_queue, workers)
     fleet = worker_rows(workers)
     newest = await control.tasks.alist(limit=1)

@@ -13,7 +13,7 @@ from holdfast.web.access import Role
 from holdfast.web.context import Context
 from holdfast.web.pages.chart_range import RANGES, ChartRange
 from holdfast.web.pages.charts import charts_of
-from holdfast.web.pages.fleet import queue_rows, worker_rows
+from holdfast.web.pages.fleet import queue_rows, read_depths, read_queues, read_workers, worker_rows
 from holdfast.web.pages.navigation import navigation
 from holdfast.web.pages.task_list import rows_of
 from holdfast.web.pages.template import render
@@ -31,9 +31,9 @@ async def show_queues(context: Context) -> Response:
     now = await control.anow()
     series = await control.stats.aseries(last=RANGES["1h"])
     by_queue = await control.stats.asummary(last=RANGES["1h"], by="queue")
-    depths = await control.stats.adepths()
-    queues = await control.queues.alist()
-    workers = await control.workers.alist()
+    depths = await read_depths(context)
+    queues = await read_queues(context)
+    workers = await read_workers(context)
     rows = queue_rows(queues, depths, series, by_queue, workers)
     return render(
         context,
@@ -58,9 +58,9 @@ async def show_queue(context: Context) -> Response:
     series = await control.stats.aseries(**shown.options, queue=name)
     by_queue = await control.stats.asummary(**shown.options, queue=name, by="queue")
     by_task = await control.stats.asummary(**shown.options, queue=name, by="task")
-    depths = [depth for depth in await control.stats.adepths() if depth.queue == name]
-    queues = [queue for queue in await control.queues.alist() if queue.name == name]
-    workers = [worker for worker in await control.workers.alist() if name in worker.queues]
+    depths = [depth for depth in await read_depths(context) if depth.queue == name]
+    queues = [queue for queue in await read_queues(context) if queue.name == name]
+    workers = [worker for worker in await read_workers(context) if name in worker.queues]
     rows = queue_rows(queues, depths, series, by_queue, workers)
     tasks = await control.tasks.alist(queue=name, limit=_SHOWN_TASKS)
     row = next((row for row in rows if row.info.name == name), None)

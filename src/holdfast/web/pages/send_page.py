@@ -20,6 +20,7 @@ from holdfast.core.options import checks
 from holdfast.core.redaction import HIDDEN
 from holdfast.web.access import Role
 from holdfast.web.context import Context
+from holdfast.web.pages.fleet import read_workers
 from holdfast.web.pages.navigation import navigation
 from holdfast.web.pages.task_filter import typed_when
 from holdfast.web.pages.template import render
@@ -121,7 +122,7 @@ async def send(context: Context) -> Response:
 
 
 async def _form(context: Context, form: SendForm, status: int = 200) -> Response:
-    workers = await context.control.workers.alist()
+    workers = await read_workers(context)
     known = {name.rpartition("@")[0] for worker in workers for name in worker.tasks}
     return render(
         context,

@@ -20,7 +20,9 @@ from holdfast.core.errors import ConfigError, TaskNotFound
 from holdfast.core.status import TaskStatus
 from holdfast.web.access import Role
 from holdfast.web.context import Context
+from holdfast.web.pages.fleet import read_depths
 from holdfast.web.pages.navigation import navigation
+from holdfast.web.pages.shared_reads import shared, spared
 from holdfast.web.pages.task_address import short_id
 from holdfast.web.pages.task_filter import SORTS, TaskChoice
 from holdfast.web.pages.task_verbs import BULK_VERBS
@@ -68,10 +70,18 @@ async def show_tasks(context: Context) -> Response:
     sort = sort if sort.lstrip("-") in SORTS else "age"
     before, top = _id(_last(asked, "before")), _id(_last(asked, "top"))
     now = await context.control.anow()
-    page, newer = await _page(context, choice, now, before, top)
-    counts = await context.control.tasks.acount(queue=choice.queue)
+    page, newer = await spared(
+        context.app,
+        ("tasks", choice, before, top),
+        lambda: _page(context, choice, now, before, top),
+    )
+    counts = await shared(
+        context.app,
+        ("counts", choice.queue),
+        lambda: context.control.tasks.acount(queue=choice.queue),
+    )
     rows = _sorted(await rows_of(context, page.tasks, now), sort)
-    queues = await context.control.stats.adepths()
+    queues = await read_depths(context)
     shown = {**choice.query(), "sort": None if sort == "age" else sort}
     return render(
         context,
