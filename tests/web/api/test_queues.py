@@ -105,3 +105,9 @@ def test_the_record_is_read_in_pages(app: Holdfast, admin: WebClient) -> None:
     rest = admin.get(f"/api/v1/audit?limit=2&before={first['next']}").json()
     assert [entry["subject"] for entry in rest["entries"]] == ["queue a"]
     assert admin.get("/api/v1/audit?before=-1").status_code == 422
+
+
+def test_the_record_shows_no_secret(app: Holdfast, admin: WebClient) -> None:
+    app.control.audit.record("import", "a file", detail={"password": "hunter2", "rows": 7})
+    (entry,) = admin.get("/api/v1/audit?verb=import").json()["entries"]
+    assert entry["detail"] == {"password": "***", "rows": 7}

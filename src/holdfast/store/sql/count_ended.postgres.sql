@@ -1,6 +1,7 @@
 -- Count tasks that this transaction has ended, by the status they ended in. A name that is too long
 -- for a counter, which only a hand in the table has written, is not counted.
--- Differs from SQLite in how a batch is bound, and in the minute.
+-- Differs from SQLite in how a batch is bound, and in whose row it is: each transaction has its own,
+-- for which no other waits.
 INSERT INTO holdfast_stats AS stats (
     minute, worker_id, queue_name, task_name, completed, failed, cancelled, stalled, expired, dropped
 )

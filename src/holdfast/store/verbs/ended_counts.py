@@ -1,9 +1,9 @@
 """Counting tasks that end without a run of this worker's: cancelled, expired, dropped, skipped.
 
 Owns that each such end is counted once, in the transaction that makes it. (Runs are counted by the
-worker that made them, with their times; `verbs/statistics.py` owns what becomes of both.) The count
-stands under the id of the first of these tasks, whose row the transaction holds: so no two
-transactions ever wait for each other's counters.
+worker that made them, with their times; `verbs/statistics.py` owns what becomes of both.) On
+PostgreSQL the count stands under the id of the first of these tasks, whose row the transaction
+holds: so no two transactions ever wait for each other's counters.
 """
 
 from __future__ import annotations
