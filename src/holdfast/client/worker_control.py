@@ -13,15 +13,16 @@ from holdfast.client.acting import Effect, recorded
 from holdfast.client.info import Listing
 from holdfast.client.worker_history import HistoryOptions, WorkerHistory, history
 from holdfast.core.errors import UnreadableRow
-from holdfast.core.moment import from_us
+from holdfast.core.moment import Span, from_us, span_us
 from holdfast.core.options import checks
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import WorkerRecord, WorkerState
 from holdfast.store.op import Op, Steps, reads
+from holdfast.store.verbs.diagnosis import expired_leases
 from holdfast.store.verbs.timing import next_due
 from holdfast.store.verbs.workers import WorkerOrder, give_order, list_workers, states
 
-__all__ = ["WorkerControl", "WorkerInfo", "WorkerSnapshot"]
+__all__ = ["OverdueLeases", "WorkerControl", "WorkerInfo", "WorkerSnapshot"]
 
 State: TypeAlias = Literal["alive", "silent", "stopped"]
 
@@ -62,6 +63,16 @@ class WorkerInfo:
     """Its last snapshot; one is made every `snapshot_interval` seconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class OverdueLeases:
+    """Leases of one worker that have ended, and whose tasks nobody has taken over."""
+
+    worker: str
+    count: int
+    since: datetime
+    """When the first of them ended."""
+
+
 class WorkerControl:
     """`app.control.workers`."""
 
@@ -92,6 +103,16 @@ class WorkerControl:
         """How a worker was over time, in steps: for charts."""
         return await self._access.arun(history(worker, options))
 
+    def overdue(self, *, after: Span = 15) -> Sequence[OverdueLeases]:
+        """Leases that ended so long ago and are still there, by worker: a second after its end
+        any worker should have recovered what was in it."""
+        return self._access.run(_overdue(after))
+
+    async def aoverdue(self, *, after: Span = 15) -> Sequence[OverdueLeases]:
+        """Leases that ended so long ago and are still there, by worker: a second after its end
+        any worker should have recovered what was in it."""
+        return await self._access.arun(_overdue(after))
+
     def stop(self, *workers: str, interrupt: bool = False) -> dict[str, bool]:
         """Have workers stop, as SIGTERM does; True for each that is there to hear it.
 
@@ -112,6 +133,18 @@ class WorkerControl:
     async def adrain(self, *workers: str) -> dict[str, bool]:
         """Have workers claim nothing more, end what they run, however long it takes, and stop."""
         return await self._access.arun(_ordering(workers, WorkerOrder.DRAIN))
+
+
+def _overdue(after: Span) -> Callable[[], Op[Sequence[OverdueLeases]]]:
+    after_us = span_us(after, option="after")
+
+    @reads
+    def overdue() -> Steps[Sequence[OverdueLeases]]:
+        now = (yield from next_due()).now
+        found = yield from expired_leases(before=now - after_us)
+        return [OverdueLeases(worker, number, from_us(since)) for worker, number, since in found]
+
+    return overdue
 
 
 def _history(worker: str, limit: int) -> Callable[[], Op[list[WorkerState]]]:

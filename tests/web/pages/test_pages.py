@@ -15,7 +15,7 @@ from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Failed
 from holdfast.core.result import TaskError
-from holdfast.store.verbs import submit
+from holdfast.store.verbs import claims, submit
 from holdfast.web import dashboard
 from holdfast.web.access import Role, Visitor
 from holdfast.web.dashboard import STATEMENT_TIMEOUT
@@ -32,7 +32,7 @@ PAGES = (
 )  # fmt: skip
 BUDGETS = {
     # page: (statements, rows), with the navigation's own, of a small store
-    "/": (36, 100),
+    "/": (38, 100),
     "/tasks": (22, 100),
     "/tasks/{id}": (30, 100),
     "/workflows": (20, 60),
@@ -281,6 +281,24 @@ def test_dead_letters_by_cause(app: Holdfast, hands: Hands, zoo: Zoo, admin: Web
     assert causes == ["failed 2 times", "failed 2 times"]
     assert "/tasks?dead=1&amp;name=shop.fail&amp;error=TIMEOUT" in text
     assert "why TIMEOUT" in text
+
+
+def test_leases_that_nobody_takes_over_need_attention(
+    app: Holdfast, hands: Hands, zoo: Zoo, admin: WebClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.web.pages.attention._STUCK_S", 0.0)
+    app.options(queue="stuck").send("shop.stuck")
+    wanted = claims.Request(
+        token=new_id(), worker_id="w9", queue="stuck", known=["shop.stuck@1"], wanted=1, lease_us=1
+    )
+    assert len(hands.run(claims.claim(wanted)).tasks) == 1
+    (lease,) = [each for each in app.control.workers.overdue(after=0) if each.worker == "w9"]
+    assert lease.count == 1
+    assert [each for each in app.control.workers.overdue(after="1d") if each.worker == "w9"] == []
+    text = admin.get("/").text
+    check_markup(text)
+    assert "left 1 lease that nobody has taken over" in text
+    assert "/tasks?worker=w9&amp;status=claimed%2Crunning" in text
 
 
 def test_charts_of_another_time(zoo: Zoo, admin: WebClient) -> None:

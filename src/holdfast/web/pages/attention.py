@@ -20,6 +20,7 @@ from holdfast.web.access import Role
 from holdfast.web.context import Context
 from holdfast.web.drawing.chart import Line, spark
 from holdfast.web.pages.charts import depth_of
+from holdfast.web.pages.fleet import grows
 from holdfast.web.pages.lateness import is_late
 from holdfast.web.pages.shared_reads import shared
 from holdfast.web.pages.words import count_of, duration, percent
@@ -30,8 +31,7 @@ _MOST: Final = 12
 _MOST_TASKS: Final = 4
 _LOOKED_AT: Final = 200
 _MOST_QUEUES: Final = 50
-_GROWS_BY: Final = 1.25
-_FEW: Final = 50
+_STUCK_S: float = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ async def notices(
     found = [
         *await _failing(context, by_task),
         *_gone(context, workers, now),
+        *await _stuck(context, workers, now),
         *_unserved(context, queues, workers),
         *_growing(context, series, queues),
         *await _late(context, now),
@@ -144,6 +145,35 @@ def _gone(context: Context, workers: Sequence[WorkerInfo], now: datetime) -> Ite
         )
 
 
+async def _stuck(context: Context, workers: Sequence[WorkerInfo], now: datetime) -> list[Notice]:
+    """Leases that have ended although others should have taken their tasks over."""
+    someone = any(worker.state == "alive" for worker in workers)
+    names = {worker.id: f"{worker.hostname} · {worker.pid}" for worker in workers}
+    remedy = (
+        "another transaction may hold the rows: see the workers' logs"
+        if someone
+        else "start a worker: it takes them over at once"
+    )
+    return [
+        Notice(
+            "failed" if someone else "stalled",
+            "stalled",
+            names.get(lease.worker, lease.worker),
+            f"left {count_of(lease.count, 'lease')} that nobody has taken over",
+            f"The first ended {duration(max(timedelta(0), now - lease.since))} ago · {remedy}",
+            at=lease.since,
+            links=_links(
+                Link("Tasks", context.url("/tasks", worker=lease.worker, status="claimed,running")),
+                Link("Worker", context.url(f"/workers/{lease.worker}"))
+                if lease.worker in names
+                else None,
+            ),
+            weight=95 if someone else 65,
+        )
+        for lease in (await context.control.workers.aoverdue(after=_STUCK_S))[:_MOST_TASKS]
+    ]
+
+
 def _unserved(
     context: Context, queues: Sequence[QueueInfo], workers: Sequence[WorkerInfo]
 ) -> Iterator[Notice]:
@@ -171,19 +201,15 @@ def _growing(
 ) -> Iterator[Notice]:
     for queue in queues:
         values = depth_of(series, queue.name)
-        known = [value for value in values if value is not None]
-        if len(known) < 4 or queue.paused_at is not None or queue.pending < _FEW:
+        if not grows(queue, values):
             continue
-        half = len(known) // 2
-        before, after = sum(known[:half]) / half, sum(known[half:]) / (len(known) - half)
-        if after < before * _GROWS_BY or known[-1] < known[0] * _GROWS_BY:
-            continue
+        began = next(value for value in values if value is not None)
         yield Notice(
             "stalled",
             "grow",
             queue.name,
             "grows faster than it drains",
-            f"{queue.pending:,} pending, {known[0]:,.0f} when this began",
+            f"{queue.pending:,} pending, {began:,.0f} when this began",
             at=queue.oldest_enqueued_at,
             spark=spark(values),
             links=_links(

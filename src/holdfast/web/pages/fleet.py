@@ -20,6 +20,7 @@ from holdfast.web.pages.words import percent
 __all__ = [
     "QueueRow",
     "WorkerRow",
+    "grows",
     "queue_rows",
     "read_depths",
     "read_queues",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 _MOST_SLOTS = 64
+_GROWS_BY = 1.25
+_FEW = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class QueueRow:
     ended: float
     failures: int
     served: bool
+    grows: bool
+    """Whether more comes than is done, as far as the time that is shown tells."""
 
     @property
     def limits(self) -> str:
@@ -100,6 +105,16 @@ class WorkerRow:
         return [word if place < self.busy else "" for place in range(shown)]
 
 
+def grows(queue: QueueInfo, depth: Sequence[float | None]) -> bool:
+    """Whether a queue that was this deep grows faster than it drains."""
+    known = [value for value in depth if value is not None]
+    if len(known) < 4 or queue.paused_at is not None or queue.pending < _FEW:
+        return False
+    half = len(known) // 2
+    before, after = sum(known[:half]) / half, sum(known[half:]) / (len(known) - half)
+    return after >= before * _GROWS_BY and known[-1] >= known[0] * _GROWS_BY
+
+
 async def read_depths(context: Context) -> Sequence[QueueDepth]:
     """How deep queues are; shared by all pages."""
     return await shared(context.app, "depths", context.control.stats.adepths)
@@ -135,15 +150,17 @@ def queue_rows(
     rows = []
     for queue in (*queues, *idle):
         counted = done[queue.name].counted if queue.name in done else None
+        depth = depth_of(series, queue.name)
         rows.append(
             QueueRow(
                 queue,
                 deep.get(queue.name),
-                spark(depth_of(series, queue.name)),
+                spark(depth),
                 0.0 if counted is None else counted.sent / minutes,
                 0.0 if counted is None else counted.ended / minutes,
                 0 if counted is None else counted.failures,
                 queue.name in served,
+                grows(queue, depth),
             )
         )
     return sorted(rows, key=lambda row: (-row.info.pending, row.info.name))
