@@ -6,7 +6,6 @@ a step.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import update_wrapper
@@ -101,6 +100,8 @@ class WorkflowFunction(Stepable[P, R_co]):
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> WorkflowHandle[R_co]:
         """The same with arguments as JSON has them; the graph is built in a thread."""
+        import asyncio
+
         return await self._astart(await asyncio.to_thread(self._build_plain, args, kwargs))
 
     def _build_plain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Workflow:

@@ -6,7 +6,6 @@ that may block has an async twin. A handle caches nothing but the id.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import partial
@@ -109,6 +108,8 @@ class WorkflowHandle(Generic[R_co]):
 
     async def await_(self, timeout: float | None = None) -> WorkflowStatus:
         """Sleep until the whole has ended, and say how; `WaitTimeout` after `timeout` seconds."""
+        import asyncio
+
         deadline, pause = Deadline(timeout), _FIRST_LOOK
         while True:
             status = (await self._access.arun_own(partial(one, self._id))).status
@@ -235,6 +236,8 @@ class WorkflowHandle(Generic[R_co]):
 
     async def afollow(self, timeout: float | None = None) -> AsyncIterator[WorkflowInfo]:
         """The whole now and after every change that can be seen, until it has ended."""
+        import asyncio
+
         deadline, last = Deadline(timeout), None
         while True:
             info = await self.ainfo()

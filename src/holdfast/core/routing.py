@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import translate
-from hashlib import blake2b
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
@@ -45,6 +44,9 @@ class Route(NamedTuple):
         """The queue of the task with this id."""
         if len(self.queues) == 1:
             return next(iter(self.queues))
+        # Loaded where it is needed: see `digest`.
+        from hashlib import blake2b
+
         # Ids that callers make need not be random in any of their digits.
         number = int.from_bytes(blake2b(task_id, digest_size=8).digest())
         ends = list(accumulate(self.queues.values()))

@@ -367,3 +367,27 @@ def test_a_retry_sees_the_values_that_released_it(lab: Lab) -> None:
     assert lab.status(first) is S.PENDING
     complete(lab, first)
     assert status(lab, plan) is W.COMPLETED
+
+
+@on_each_engine
+def test_whether_anything_is_to_be_steered_is_one_look(lab: Lab) -> None:
+    def is_needed() -> bool:
+        return lab.run(steering.is_needed())
+
+    assert not is_needed()
+    plan = plan_of(step(), step(0))
+    first, second = begin(lab, plan)
+    assert not is_needed()
+    pause(lab, plan.id)
+    assert is_needed()
+    resume(lab, plan.id)
+    assert not is_needed()
+    lab.sql("UPDATE holdfast_tasks SET parked = 'CANCELLED' WHERE deps_open = 1")
+    assert is_needed()
+    lab.sql("UPDATE holdfast_tasks SET parked = NULL")
+    lab.sql("UPDATE holdfast_workflows SET deadline_at = created_at")
+    assert is_needed()
+    lab.sql("UPDATE holdfast_workflows SET deadline_at = NULL")
+    complete(lab, first)
+    complete(lab, second)
+    assert not is_needed()

@@ -15,13 +15,13 @@ from __future__ import annotations
 import reprlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from itertools import islice
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from holdfast.client.registry import is_builder
 from holdfast.client.sending.send_options import SendOptions
+from holdfast.core.digest import hex_digest
 from holdfast.core.errors import ConfigError, PayloadError
 from holdfast.core.identity import Lineage, current, new_id, new_ids
 from holdfast.core.moment import Due, from_us
@@ -100,7 +100,7 @@ class Fingerprinter:
         """The digest of one send: 64 hex digits."""
         arguments = to_json((args, kwargs))[1:-1]
         key = "null" if unique_key is None else to_json(unique_key)
-        return sha256(f"{self._head},{arguments},{self._tail},{key}]".encode()).hexdigest()
+        return hex_digest(f"{self._head},{arguments},{self._tail},{key}]")
 
 
 class Form:

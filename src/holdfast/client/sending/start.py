@@ -6,15 +6,14 @@ digest make it safe to repeat, as with a task (`call`).
 
 from __future__ import annotations
 
-import asyncio
 import time
 from contextlib import AbstractContextManager
-from hashlib import sha256
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from holdfast.client.access import Access, Again
+from holdfast.core.digest import hex_digest
 from holdfast.core.errors import PayloadMismatch, StoreUnavailable, UniqueConflict
 from holdfast.core.payload.codec import to_json
 from holdfast.core.records import SubmitAnswer, Submitted
@@ -36,7 +35,7 @@ def digest_of(steps: tuple[StepPlan, ...], *said: Any) -> str:
          [(edge.parent, edge.on) for edge in step.edges], step.task.concurrency_key)
         for step in steps
     ]  # fmt: skip
-    return sha256(to_json((told, said)).encode()).hexdigest()
+    return hex_digest(to_json((told, said)))
 
 
 def start(access: Access, plan: WorkflowPlan, tracing: Tracing | None) -> Submitted:
@@ -87,6 +86,8 @@ def _start_now(access: Access, plan: WorkflowPlan) -> Submitted:
 
 
 async def _astart_now(access: Access, plan: WorkflowPlan) -> Submitted:
+    import asyncio
+
     deadline = time.monotonic() + access.config.send_timeout
     tries = 0
     while True:

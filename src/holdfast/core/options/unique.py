@@ -7,9 +7,9 @@ it so, and freeing it as the task goes from state to state, is the database's pa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Final, Literal, TypeAlias, get_args
 
+from holdfast.core.digest import hex_digest
 from holdfast.core.errors import ConfigError
 from holdfast.core.moment import Span
 from holdfast.core.options import checks
@@ -110,7 +110,7 @@ def slot(task_name: str, args_json: str, kwargs_json: str, key: str | None = Non
         return f"{task_name} {key}"
     # The order of keyword arguments and of dict keys must not make another slot.
     held = to_json(["call", task_name, canonical(args_json), canonical(kwargs_json)])
-    return sha256(held.encode()).hexdigest()
+    return hex_digest(held)
 
 
 def key_of(task_name: str, held: str) -> str:

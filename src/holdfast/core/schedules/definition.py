@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from typing import Any, Final, TypedDict, get_args
 
 import msgspec
 
+from holdfast.core.digest import hex_digest
 from holdfast.core.errors import ConfigError, PayloadError
 from holdfast.core.moment import from_us, optional_us
 from holdfast.core.options import checks
@@ -159,7 +159,7 @@ class ScheduleDefinition:
             self.end_at,
             self.payload,
         )
-        return sha256(to_json(said).encode()).hexdigest()
+        return hex_digest(to_json(said))
 
     @property
     def timing(self) -> Timing:

@@ -9,9 +9,9 @@ task's.
 from __future__ import annotations
 
 import time
-from hashlib import sha256
 from typing import Any
 
+from holdfast.core.digest import hex_digest
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import StoreError
 from holdfast.core.identity import new_id
@@ -97,7 +97,7 @@ def _submission(
         settings["priority"],
         args,
         job.kwargs,
-        sha256(f"{job.name} {args} {job.kwargs}".encode()).hexdigest(),
+        hex_digest(f"{job.name} {args} {job.kwargs}"),
         time.time_ns() // 1_000,
         task_options=job.task_options,
         tags=settings["tags"],

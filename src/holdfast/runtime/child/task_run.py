@@ -8,7 +8,6 @@ our own way of ending code.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -156,6 +155,8 @@ class TaskRun:
         kwargs: Mapping[str, Any] = {}
         try:
             if job.inputs is not None:
+                import asyncio
+
                 asked = asyncio.to_thread(step_run.arguments, self.context.store, job)
                 if not self._take(await asked):
                     return

@@ -22,7 +22,6 @@ A hint may be lost at every step; listeners poll.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import select
@@ -34,6 +33,7 @@ from typing import TypeAlias
 
 import psycopg
 
+from holdfast.core.digest import hex_digest
 from holdfast.core.errors import HoldfastError
 from holdfast.store import fork
 from holdfast.store.op import Channel
@@ -69,7 +69,7 @@ def channel_name(channel: Channel, schema: str | None) -> str:
     name = f"{schema}.{channel.value}"
     if len(name) <= _LONGEST_NAME:
         return name
-    digest = hashlib.sha256(schema.encode()).hexdigest()[:16]
+    digest = hex_digest(schema)[:16]
     return f"{schema[:30]}_{digest}.{channel.value}"
 
 

@@ -12,7 +12,7 @@ so once and what to do about it, and the route is tried again now and then.
 from __future__ import annotations
 
 import logging
-import secrets
+import os
 from collections.abc import Callable, Sequence
 from time import monotonic
 
@@ -129,7 +129,7 @@ class ListenRoute:
 
 def _channel() -> str:
     """One of our own, so that nobody else is woken, and none of ours is left behind at a pooler."""
-    return f"holdfast_echo_{secrets.token_hex(8)}"
+    return f"holdfast_echo_{os.urandom(8).hex()}"
 
 
 def _listen(connection: OwnConnection, channel: str) -> None:

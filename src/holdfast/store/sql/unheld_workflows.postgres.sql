@@ -2,7 +2,7 @@
 -- Differs from SQLite in types.
 SELECT whole.workflow_id
 FROM holdfast_workflows AS whole
-WHERE whole.finished_at IS NULL AND whole.status = 'PAUSED'
+WHERE whole.finished_at IS NULL AND whole.held AND whole.status = 'PAUSED'
     AND EXISTS (
         SELECT FROM holdfast_tasks AS task
         WHERE task.workflow_id = whole.workflow_id

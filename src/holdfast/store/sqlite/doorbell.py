@@ -20,7 +20,6 @@ listeners in this process, and they are rung directly.
 from __future__ import annotations
 
 import os
-import secrets
 import selectors
 import socket
 import sys
@@ -199,7 +198,7 @@ class Doorbell:
                     os.close(opened)
                 self._closed_until = 0.0
             words = [channel.value for channel in channels]
-            address = self._address(".".join([*words, str(os.getpid()), secrets.token_hex(4)]))
+            address = self._address(".".join([*words, str(os.getpid()), os.urandom(4).hex()]))
             receiver.bind(address)
             side_file.share_socket(address, side_file.mode_beside(self._path))
         except (OSError, Distrusted):

@@ -11,11 +11,11 @@ Lock order: as of `limits`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
 
+from holdfast.core.digest import hex_digest
 from holdfast.core.limiting import LimitBook, task_scope
 from holdfast.core.options.limit import Limit, encode
 from holdfast.core.payload.codec import to_json
@@ -133,4 +133,4 @@ def _decoded(seen: str | None) -> Sequence[str]:
 
 
 def _digest(text: str | None) -> str:
-    return "" if text is None else sha256(text.encode()).hexdigest()[:16]
+    return "" if text is None else hex_digest(text)[:16]

@@ -130,6 +130,12 @@ class Tended(NamedTuple):
 
 
 @reads
+def is_needed() -> Steps[bool]:
+    """Whether there is anything to see to: nearly always there is not, and this is one look."""
+    return bool((yield Statement("steering_needed")))
+
+
+@reads
 def tended(batch: int = 100) -> Steps[Tended]:
     """Workflows whose deadline has passed, and those that wind down, or have been steered and not
     all of their steps know."""

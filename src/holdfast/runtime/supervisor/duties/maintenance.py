@@ -139,6 +139,8 @@ class Maintenance:
 
     def _steer_workflows(self) -> float:
         """Go on with what was begun with whole workflows, a part at a time."""
+        if not self._store.run(steering.is_needed()):
+            return inf
         needs = self._store.run(steering.tended())
         for whole in needs.late:
             self._steer(whole, partial(self._end_late, whole))
@@ -197,6 +199,9 @@ class Maintenance:
                 return 0.0 if found else _LOOK_AGAIN * 4
 
     def _expire(self) -> float:
+        # A look, because an idle worker should not write: on SQLite that needs a turn.
+        if self._store.run(timing.first_expired(self._refused.keys)) is None:
+            return inf
         expired = 0
         while True:
             met = self._batch(timing.expire, timing.first_expired, "expire")
