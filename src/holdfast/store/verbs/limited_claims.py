@@ -110,7 +110,8 @@ def claim_keys(request: Request, book: LimitBook, after_key: str = "") -> Steps[
     wanted = min(request.wanted, budget.left(_known_scopes(budget, queue_scope(request.queue))))
     if wanted <= 0:
         budget.block([queue_scope(request.queue)])
-        nothing = Claimed(request.token, [])
+        # What came free was folded in, and has to be written although there is no room yet.
+        nothing = yield from _take(request, budget, ())
         return LimitedClaim(nothing, False, True, _until(budget), after_key)
     walk = _Walk(after_key) if is_fair else _Walk("", page=MOST_KEYS)
     turns = _Turns(request, book, budget, wanted)
