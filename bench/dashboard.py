@@ -25,7 +25,7 @@ from typing import Self
 from bench.figure import Figure, Sizes, at_least
 from bench.peers.mark import Marks
 from bench.place import Place, Places, connect_postgres, connect_sqlite
-from bench.worker.drain import OURS, fill
+from bench.worker.field import OURS, fill
 from bench.worker.measured_worker import ROOT, MeasuredWorker
 from holdfast import Holdfast
 from holdfast.store.settings import Engine

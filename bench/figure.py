@@ -5,8 +5,10 @@ Owns the shape of a result. Never measures.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan, nan
+from statistics import median
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +18,19 @@ class Figure:
     name: str
     engine: str
     value: float
-    bound: float
+    bound: float | None
+    """None: shown beside others, and promised by nobody."""
     at_least: bool
     """The bound is the least (a share of a rate), otherwise the most (a multiple of a cost)."""
     unit: str = ""
     detail: str = ""
+    rounds: tuple[float, ...] = ()
+    """What each round said, if the value is the middle of several."""
 
     @property
     def is_kept(self) -> bool:
+        if self.bound is None:
+            return True
         return self.value >= self.bound if self.at_least else self.value <= self.bound
 
 
@@ -48,6 +55,10 @@ class Sizes:
     drained: int
     drains: int
     pings: int
+    deep: int
+    mixed: int
+    tail: int
+    urgent: int
     peers: bool
 
 
@@ -69,6 +80,10 @@ FULL = Sizes(
     drained=20_000,
     drains=5,
     pings=200,
+    deep=60_000,
+    mixed=2_000,
+    tail=1_000,
+    urgent=100,
     peers=True,
 )
 
@@ -90,37 +105,74 @@ QUICK = Sizes(
     drained=200,
     drains=1,
     pings=5,
+    deep=300,
+    mixed=100,
+    tail=40,
+    urgent=5,
     peers=False,
 )
 
 
+Measured = float | Sequence[float]
+"""A number, or what each round said."""
+
+
 def at_least(
-    name: str, engine: str, value: float, bound: float, *, unit: str = "", detail: str = ""
+    name: str,
+    engine: str,
+    value: Measured,
+    bound: float | None,
+    *,
+    unit: str = "",
+    detail: str = "",
 ) -> Figure:
     """A figure that should not be smaller than its bound."""
-    return Figure(name, engine, value, bound, True, unit, detail)
+    return _figure(name, engine, value, bound, True, unit, detail)
 
 
 def at_most(
-    name: str, engine: str, value: float, bound: float, *, unit: str = "", detail: str = ""
+    name: str,
+    engine: str,
+    value: Measured,
+    bound: float | None,
+    *,
+    unit: str = "",
+    detail: str = "",
 ) -> Figure:
     """A figure that should not be larger than its bound."""
-    return Figure(name, engine, value, bound, False, unit, detail)
+    return _figure(name, engine, value, bound, False, unit, detail)
 
 
-def absent(name: str, engine: str, bound: float, reason: str) -> Figure:
+def _figure(
+    name: str,
+    engine: str,
+    value: Measured,
+    bound: float | None,
+    at_least: bool,
+    unit: str,
+    detail: str,
+) -> Figure:
+    if isinstance(value, Sequence):
+        rounds = tuple(value)
+        spread = f"{min(rounds):.3g} to {max(rounds):.3g}" if len(rounds) > 1 else ""
+        words = "; ".join(words for words in (detail, spread) if words)
+        return Figure(name, engine, median(rounds), bound, at_least, unit, words, rounds)
+    return Figure(name, engine, value, bound, at_least, unit, detail)
+
+
+def absent(name: str, engine: str, bound: float | None, reason: str) -> Figure:
     """A figure that could not be taken: there was nothing to compare with."""
     return Figure(name, engine, nan, bound, True, detail=f"not measured: {reason}")
 
 
-HEADING = f"{'':<5}{'figure':<48}{'engine':<12}{'value':>9}  {'bound':<9}{'detail'}"
+HEADING = f"{'':<5}{'figure':<52}{'engine':<12}{'value':>9}  {'bound':<9}{'detail'}"
 
 
 def line(figure: Figure, *, judged: bool = True) -> str:
     """One figure as one line of the table; without a verdict where the sizes allow none."""
     kept = "none" if isnan(figure.value) else "ok" if figure.is_kept else "MISS"
-    verdict = kept if judged else ""
+    verdict = kept if judged and figure.bound is not None else ""
     sign = "≥" if figure.at_least else "≤"
-    bound = f"{sign} {figure.bound:g}{figure.unit}"
+    bound = "" if figure.bound is None else f"{sign} {figure.bound:g}{figure.unit}"
     value = f"{figure.value:.3g}{figure.unit}"
-    return f"{verdict:<5}{figure.name:<48}{figure.engine:<12}{value:>9}  {bound:<9}{figure.detail}"
+    return f"{verdict:<5}{figure.name:<52}{figure.engine:<12}{value:>9}  {bound:<9}{figure.detail}"

@@ -51,6 +51,12 @@ class Places:
         self.folder = folder
         self._count = 0
 
+    @property
+    def version(self) -> str:
+        """The PostgreSQL server's."""
+        with psycopg.connect(self.server.conninfo, autocommit=True) as connection:
+            return str(connection.info.server_version // 10_000)
+
     @contextmanager
     def sqlite(self) -> Iterator[Place]:
         """A new SQLite file."""

@@ -1,4 +1,4 @@
-"""What every measured task does: append its number and the time to a file of its process.
+"""What every measured task does: append its number and its times to a file of its process.
 
 Owns the record. It is the same code for ours and for every peer, runs in each one's own
 environment, and so imports the standard library only.
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic_ns
 
-from bench.peers.work import work
+from bench.peers.work import Work, wait, work
 
-RECORD = struct.Struct("=QQ")
+RECORD = struct.Struct("=QQQ")
 FOLDER = "BENCH_MARKS"
 """The environment variable that names the directory of the files."""
 
@@ -41,8 +41,22 @@ _file = _File()
 
 def mark(number: int) -> int:
     """The body of a task: its work, if it has any, then its record."""
+    return mark_doing(number, work)
+
+
+def mark_doing(number: int, work: Work) -> int:
+    """The same with work of its own."""
+    began = monotonic_ns()
     work(number)
-    _file.write(RECORD.pack(number, monotonic_ns()))
+    _file.write(RECORD.pack(number, began, monotonic_ns()))
+    return number
+
+
+async def mark_async(number: int) -> int:
+    """The same for a coroutine, whose work may be to wait beside others."""
+    began = monotonic_ns()
+    await wait(number)
+    _file.write(RECORD.pack(number, began, monotonic_ns()))
     return number
 
 
@@ -51,7 +65,10 @@ class Mark:
     """One run of one task."""
 
     number: int
+    began_ns: int
     at_ns: int
+    """When it ended."""
+    pid: int
 
 
 class Marks:
@@ -69,9 +86,9 @@ class Marks:
     def read(self) -> list[Mark]:
         """Every run, in the order of time."""
         found = [
-            Mark(number, at_ns)
+            Mark(number, began_ns, at_ns, int(path.name))
             for path in self.folder.iterdir()
-            for number, at_ns in RECORD.iter_unpack(_whole(path.read_bytes()))
+            for number, began_ns, at_ns in RECORD.iter_unpack(_whole(path.read_bytes()))
         ]
         return sorted(found, key=lambda mark: mark.at_ns)
 

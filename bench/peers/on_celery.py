@@ -1,15 +1,15 @@
-"""Celery: no-op tasks on Redis, which store their results.
+"""Celery: tasks on Redis, which store their results.
 
-python -m bench.peers.on_celery COUNT             put tasks into the queue
+python -m bench.peers.on_celery COUNT             put tasks into the queue (see `asked`)
 celery --app bench.peers.on_celery worker --pool prefork --concurrency 2
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 
+from bench.peers.asked import answer
 from bench.peers.mark import mark
 
 celery = import_module("celery")
@@ -21,5 +21,4 @@ noop = app.task(mark, name="noop")
 
 
 if __name__ == "__main__":
-    for number in range(int(sys.argv[1])):
-        noop.delay(number)
+    answer(noop.delay, lambda sent: sent.get(timeout=30))

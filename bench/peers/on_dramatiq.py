@@ -1,15 +1,15 @@
-"""Dramatiq: no-op actors on Redis, which store their results.
+"""Dramatiq: actors on Redis, which store their results.
 
-python -m bench.peers.on_dramatiq COUNT           put messages into the queue
+python -m bench.peers.on_dramatiq COUNT           put messages into the queue (see `asked`)
 dramatiq --processes 2 bench.peers.on_dramatiq
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 
+from bench.peers.asked import answer
 from bench.peers.mark import mark
 
 dramatiq = import_module("dramatiq")
@@ -25,5 +25,4 @@ noop = dramatiq.actor(mark, actor_name="noop", store_results=True)
 
 
 if __name__ == "__main__":
-    for number in range(int(sys.argv[1])):
-        noop.send(number)
+    answer(noop.send, lambda sent: sent.get_result(block=True, timeout=30_000))

@@ -1,22 +1,28 @@
-"""Huey: no-op tasks in an SQLite file, which store their results.
+"""Huey: tasks on Redis or in an SQLite file, as the address says, which store their results.
 
-python -m bench.peers.on_huey COUNT               put tasks into the queue
+python -m bench.peers.on_huey COUNT               put tasks into the queue (see `asked`)
 huey_consumer bench.peers.on_huey.huey -k process -w 2
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 
+from bench.peers.asked import answer
 from bench.peers.mark import mark
 
-huey = import_module("huey").SqliteHuey(filename=os.environ["BENCH_URL"])
+_huey = import_module("huey")
+_address = os.environ["BENCH_URL"]
+
+huey = (
+    _huey.RedisHuey("bench", url=_address)
+    if _address.startswith("redis:")
+    else _huey.SqliteHuey(filename=_address)
+)
 
 noop = huey.task(name="noop")(mark)
 
 
 if __name__ == "__main__":
-    for number in range(int(sys.argv[1])):
-        noop(number)
+    answer(noop, lambda sent: sent.get(blocking=True, timeout=30))

@@ -2,30 +2,63 @@
 
 Owns the work. The same code for ours, for every peer and for bare processes, so it imports the
 standard library only. `compute:N` is N turns of a loop, the same amount whoever runs it; `sleep:MS`
-waits; `mixed:N` computes N turns, and ten times as many for every tenth task.
+waits, a coroutine beside others; `mixed:N` computes N turns, and ten times as many for every tenth
+task; `vary:MS` sleeps between MS and a hundred times as long, in an order that looks like chance
+and is the same for everybody.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Callable
 from time import perf_counter, sleep
 
 WORK = "BENCH_WORK"
 """The environment variable that says what to do."""
 _TRIES = 5
 _TURNS = 200_000
+_GOLDEN = 0.618033988749895
 
-_kind, _, _amount = os.environ.get(WORK, "").partition(":")
+Work = Callable[[int], object]
+"""The work of the task with this number."""
 
 
-def work(number: int) -> None:
-    """The work of one task."""
-    if _kind == "compute":
-        spin(int(_amount))
-    elif _kind == "sleep":
-        sleep(float(_amount) / 1e3)
-    elif _kind == "mixed":
-        spin(int(_amount) * (1 if number % 10 else 10))
+def work_of(variable: str) -> Work:
+    """The work that this environment variable asks for."""
+    kind, _, amount = os.environ.get(variable, "").partition(":")
+    match kind:
+        case "compute":
+            turns = int(amount)
+            return lambda _: spin(turns)
+        case "sleep":
+            seconds = float(amount) / 1e3
+            return lambda _: sleep(seconds)
+        case "mixed":
+            turns = int(amount)
+            return lambda number: spin(turns * (1 if number % 10 else 10))
+        case "vary":
+            shortest = float(amount)
+            return lambda number: sleep(length_ms(number, shortest) / 1e3)
+        case _:
+            return lambda _: None
+
+
+work = work_of(WORK)
+
+
+async def wait(number: int) -> None:
+    """The work of a task that is a coroutine: a sleep lets others run."""
+    kind, _, amount = os.environ.get(WORK, "").partition(":")
+    if kind == "sleep":
+        await asyncio.sleep(float(amount) / 1e3)
+    else:
+        work(number)
+
+
+def length_ms(number: int, shortest: float) -> float:
+    """How long a task takes whose lengths vary: all as often, on a logarithmic scale."""
+    return float(shortest * 100 ** (number * _GOLDEN % 1.0))
 
 
 def spin(turns: int) -> int:

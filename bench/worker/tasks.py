@@ -7,20 +7,17 @@ peers take turns; a ratio is taken within a turn, and the figure is the median o
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from statistics import median
 from typing import NamedTuple
 
 from bench.figure import Figure, Sizes, absent, at_least
-from bench.peers.environment import NotInstalled
 from bench.peers.roster import PEERS, Peer
 from bench.peers.work import WORK, turns_per_ms
 from bench.place import ENGINES, Places
 from bench.worker import bare
-from bench.worker.drain import Field
-from bench.worker.measured_worker import NotDone
+from bench.worker.field import FAILURES, Field, rate
 from holdfast.store.settings import Engine
 
 _ROUNDS = 3
@@ -76,19 +73,21 @@ def _compare(
     seconds = sizes.seconds / 2
     count = max(_LEAST_TASKS, round(2 * seconds * 1e3 / load.ms))
     environment = {WORK: command}
-    failed = {peer: reason for peer in wanted if (reason := _missing(field, peer, sizes))}
+    failed = {
+        peer: reason for peer in wanted if (reason := field.missing(peer, wanted=sizes.peers))
+    }
     possible: list[float] = []
     ours: list[float] = []
     theirs: dict[Peer, list[float]] = {peer: [] for peer in wanted}
     for _ in range(min(_ROUNDS, sizes.drains)):
         possible.append(bare.rate(command, seconds))
-        ours.append(field.ours(engine, count, environment))
+        ours.append(rate(field.ours(engine, count, environment)))
         for peer in wanted:
             if peer in failed:
                 continue
             try:
-                theirs[peer].append(field.theirs(peer, count, environment))
-            except (NotDone, subprocess.CalledProcessError) as error:
+                theirs[peer].append(rate(field.theirs(peer, count, environment)))
+            except FAILURES as error:
                 failed[peer] = str(error)
     shares = [mine / best for mine, best in zip(ours, possible, strict=True)]
     yield at_least(
@@ -109,14 +108,3 @@ def _compare(
         ratios = [mine / other for mine, other in zip(ours, theirs[peer], strict=True)]
         detail = f"{median(ours):,.0f}/s against {median(theirs[peer]):,.0f}/s"
         yield at_least(title, engine, median(ratios), 1.0, unit="x", detail=detail)
-
-
-def _missing(field: Field, peer: Peer, sizes: Sizes) -> str:
-    """Why a peer cannot be measured; nothing if it can."""
-    if not sizes.peers:
-        return "no peers this time"
-    try:
-        field.prepare(peer)
-    except NotInstalled as error:
-        return str(error)
-    return ""

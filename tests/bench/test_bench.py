@@ -18,13 +18,16 @@ def places() -> Iterator[Places]:
         yield places
 
 
-LONG = {"worker-latency", "worker-upkeep", "worker-start", "tasks"}
-"""Those that wait, however small the sizes are."""
+LONG = (
+    *("worker-latency", "worker-upkeep", "worker-start", "tasks", "computing", "sleeping"),
+    *("awaiting", "mixed", "urgent", "tail", "drain-deep"),
+)
+"""How the names begin of those that wait, or start many workers, however small the sizes are."""
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in BENCHMARKS],
+    [pytest.param(n, marks=pytest.mark.slow) if n.startswith(LONG) else n for n in BENCHMARKS],
 )
 def test_it_runs(places: Places, name: str) -> None:
     figures = list(BENCHMARKS[name](places, QUICK))
