@@ -20,7 +20,7 @@ def pytest_configure() -> None:
             del os.environ[name]
     # Nor what `nohup`, or a shell's background job, says about signals: a handler of ours ignores
     # them as well, but is not inherited by the workers that tests start.
-    for number in (signal.SIGHUP, signal.SIGQUIT):
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
 

@@ -69,7 +69,7 @@ SHOWN: Final = {
         "e2e/test_shutdown.py::test_each_task_has_its_way_after_the_grace"
     ),
     "Jobbers 3: a crash between taking and starting a task loses it": (
-        "faults/test_storm.py::test_six_kills_in_three_hundred_tasks"
+        "faults/test_storm.py::test_three_kills_in_150_tasks"
     ),
     "Jobbers 4: a send that is over a limit is answered with yes and dropped": (
         "e2e/test_order.py::test_a_paused_queue"
@@ -90,7 +90,7 @@ SHOWN: Final = {
         "e2e/test_outcomes.py::test_an_exception_with_its_causes"
     ),
     "Jobbers 10: two workers on one SQLite file take the same task": (
-        "faults/test_storm.py::test_six_kills_in_three_hundred_tasks"
+        "faults/test_storm.py::test_three_kills_in_150_tasks"
     ),
     "Jobbers 11: blocking code keeps timeouts and cancels from working": (
         "e2e/test_executors.py::test_a_coroutine_that_does_not_yield_costs_its_neighbours_nothing"

@@ -97,8 +97,8 @@ def check_order(site: Site, diamonds: Sequence[Handles]) -> None:
 
 
 @pytest.mark.timeout(180)
-def test_four_kills_among_twelve_diamonds(fresh_site: MakeSite) -> None:
-    run_diamonds(fresh_site(PROGRAM), number=12, width=12, kills=4, seed=11)
+def test_two_kills_among_six_diamonds(fresh_site: MakeSite) -> None:
+    run_diamonds(fresh_site(PROGRAM), number=6, width=12, kills=2, seed=11)
 
 
 @pytest.mark.slow
@@ -187,8 +187,8 @@ def check_moves(site: Site) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_three_kills_among_workflows_that_are_steered(fresh_site: MakeSite) -> None:
-    run_steered(fresh_site(PROGRAM), number=6, actions=30, kills=3, seed=13)
+def test_two_kills_among_workflows_that_are_steered(fresh_site: MakeSite) -> None:
+    run_steered(fresh_site(PROGRAM), number=4, actions=20, kills=2, seed=13)
 
 
 @pytest.mark.slow

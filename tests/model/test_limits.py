@@ -23,7 +23,7 @@ from tests.support.stores import ENGINES, Kind, Labs
 
 __all__ = ["quiet"]
 
-QUICK = settings(COMMON, max_examples=60, derandomize=True)
+QUICK = settings(COMMON, max_examples=30, derandomize=True)
 LONG = settings(COMMON, max_examples=1000)
 HOW = settings(COMMON, max_examples=200, derandomize=True, phases=[Phase.generate])
 

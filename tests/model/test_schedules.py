@@ -18,7 +18,7 @@ from tests.model.test_lifecycle import COMMON
 from tests.store.races.stage import Stage
 from tests.support.stores import ENGINES, Kind, Labs
 
-QUICK = settings(COMMON, max_examples=60, derandomize=True)
+QUICK = settings(COMMON, max_examples=30, derandomize=True)
 LONG = settings(COMMON, max_examples=1500)
 HOW = settings(COMMON, max_examples=200, derandomize=True, phases=[Phase.generate])
 
