@@ -20,9 +20,15 @@ from holdfast.core.records import WorkerRecord, WorkerState
 from holdfast.store.op import Op, Steps, reads
 from holdfast.store.verbs.diagnosis import expired_leases
 from holdfast.store.verbs.timing import next_due
-from holdfast.store.verbs.workers import WorkerOrder, give_order, list_workers, states
+from holdfast.store.verbs.workers import (
+    WorkerOrder,
+    give_order,
+    latest_states,
+    list_workers,
+    states,
+)
 
-__all__ = ["OverdueLeases", "WorkerControl", "WorkerInfo", "WorkerSnapshot"]
+__all__ = ["ChildUsage", "OverdueLeases", "WorkerControl", "WorkerInfo", "WorkerSnapshot"]
 
 State: TypeAlias = Literal["alive", "silent", "stopped"]
 
@@ -37,6 +43,17 @@ class WorkerSnapshot:
     tasks_claimed: int
     memory_usage_mb: float | None
     cpu_percent: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildUsage:
+    """What one child of a worker used when the worker was last seen."""
+
+    name: str
+    pid: int
+    memory_mb: float
+    cpu_percent: float | None
+    """Of one core, since the worker was seen before that; None where it cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,8 @@ class WorkerInfo:
     """An order it has not carried out yet: `drain`, `stop` or `interrupt`."""
     latest: WorkerSnapshot | None
     """Its last snapshot; one is made every `snapshot_interval` seconds."""
+    children: tuple[ChildUsage, ...] = ()
+    """As of `seen_at`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +194,11 @@ def _effect(workers: Sequence[str]) -> Effect:
 @reads
 def _workers(stopped: bool) -> Steps[Listing[WorkerInfo]]:
     now = (yield from next_due()).now
-    found: list[WorkerInfo] = []
     unreadable: list[UnreadableRow] = []
-    for record in (yield from list_workers(unreadable)):
-        if stopped or record.stopped_at is None:
-            latest = yield from states(record.worker_id, limit=1)
-            found.append(_info(record, latest[0] if latest else None, now))
+    records = yield from list_workers(unreadable)
+    wanted = [record for record in records if stopped or record.stopped_at is None]
+    latest = yield from latest_states([record.worker_id for record in wanted])
+    found = [_info(record, latest.get(record.worker_id), now) for record in wanted]
     return Listing(found, unreadable)
 
 
@@ -200,6 +218,7 @@ def _info(record: WorkerRecord, latest: WorkerState | None, now: int) -> WorkerI
         settings=from_json(record.settings),
         command=record.command,
         latest=None if latest is None else _snapshot(latest),
+        children=tuple(ChildUsage(**each) for each in from_json(record.children or "[]")),
     )
 
 

@@ -311,6 +311,7 @@ class WorkerRecord:
     known: str
     settings: str
     command: str | None = None
+    children: str | None = None
 
     def is_alive(self, now: int) -> bool:
         """Whether it has not stopped, and its lease has not passed since it was last seen."""

@@ -41,6 +41,7 @@ MIGRATIONS = (
     Migration(10, 10, "long pauses and resubmits of workflows, a part at a time"),
     Migration(11, 10, "the tasks that a task has sent"),
     Migration(12, 10, "limits that two versions of the code declare"),
+    Migration(13, 10, "what each child of a worker uses"),
 )
 CODE = MIGRATIONS[-1].version
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypedDict, TypeVar
 
 import msgspec
 
@@ -421,16 +421,27 @@ def queue(row: Row) -> QueueRecord:
 def worker(row: Row) -> WorkerRecord:
     check(_WORKER, row, "holdfast_workers")
     for column, decoder in _WORKER_JSON.items():
-        if not _fits(decoder, row[_WORKER.index(column)]):
+        text = row[_WORKER.index(column)]
+        if text is not None and not _fits(decoder, text):
             wrong = "is not the JSON that belongs there"
             raise UnreadableRow("holdfast_workers", row[0], column, wrong)
     return WorkerRecord(*row)
+
+
+class _ChildUsage(TypedDict):
+    """What a worker says of one of its children."""
+
+    name: str
+    pid: int
+    memory_mb: float
+    cpu_percent: float | None
 
 
 _WORKER_JSON: Final[dict[str, msgspec.json.Decoder[Any]]] = {
     "queues": msgspec.json.Decoder(list[str]),
     "known": msgspec.json.Decoder(list[str]),
     "settings": msgspec.json.Decoder(dict[str, Any]),
+    "children": msgspec.json.Decoder(list[_ChildUsage]),
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.errors import UnreadableRow
 from holdfast.core.records import WorkerRecord, WorkerState
 from holdfast.store.verbs import workers
 from tests.support.stores import MORNING, SECOND, Lab
@@ -90,6 +91,23 @@ def test_what_is_no_order_is_none(lab: Lab, text: str) -> None:
     assert lab.run(workers.read_order("w-1")) is None
 
 
+def test_what_each_child_uses_is_kept_until_the_worker_is_seen_again(lab: Lab) -> None:
+    said = '[{"name":"process-1","pid":7,"memory_mb":27.5,"cpu_percent":null}]'
+    register(lab, "w-1", children=said)
+    (worker,) = lab.run(workers.list_workers())
+    assert worker.children == said
+    register(lab, "w-1")
+    (worker,) = lab.run(workers.list_workers())
+    assert worker.children is None
+
+
+def test_children_that_make_no_sense_make_a_row_unreadable(lab: Lab) -> None:
+    register(lab, "w-1", children='[{"name":"process-1"}]')
+    unreadable: list[UnreadableRow] = []
+    assert lab.run(workers.list_workers(unreadable)) == []
+    assert "children" in str(unreadable[0])
+
+
 def test_a_snapshot_keeps_every_setting_and_figure(lab: Lab) -> None:
     state = WorkerState(
         worker_id="w-1",
@@ -129,3 +147,13 @@ def test_the_time_series_of_one_worker_the_newest_first(lab: Lab) -> None:
     found = lab.run(workers.states("w-1", since=MORNING + SECOND, limit=2))
     assert [state.snapshot_at for state in found] == [MORNING + 3 * SECOND, MORNING + 2 * SECOND]
     assert len(lab.run(workers.states("w-1"))) == 4
+
+
+def test_the_newest_snapshot_of_each_worker(lab: Lab) -> None:
+    for pid in (1, 2):
+        for name in ("w-1", "w-2", "w-3"):
+            lab.run(workers.snapshot(WorkerState(name, "h", pid, 1, "[]", 0, 0, MORNING)))
+        lab.clock.advance(1)
+    found = lab.run(workers.latest_states(["w-1", "w-2", "nobody"]))
+    assert {name: state.pid for name, state in found.items()} == {"w-1": 2, "w-2": 2}
+    assert lab.run(workers.latest_states([])) == {}

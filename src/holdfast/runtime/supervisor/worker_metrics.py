@@ -18,8 +18,8 @@ from typing import Final
 from holdfast.core.errors import HoldfastError
 from holdfast.core.metrics import Family, FleetReading, Sample, families, metrics_text
 from holdfast.core.text import one_line
-from holdfast.runtime.supervisor.duties.time_limits import megabytes
 from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.process_usage import megabytes
 from holdfast.runtime.supervisor.readiness import Readiness
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.store.protocol import Store

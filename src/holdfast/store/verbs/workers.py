@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.records import WorkerRecord, WorkerState
 from holdfast.store import rows
-from holdfast.store.op import At, Statement, Steps, alone, reads, writes
+from holdfast.store.op import At, Statement, Steps, Texts, alone, reads, writes
 
 
 class WorkerOrder(IntEnum):
@@ -51,6 +51,7 @@ def register(
     queues: str,
     known: str,
     settings: str,
+    children: str | None = None,
 ) -> Steps[Registered]:
     """Say that a worker is there, or still there."""
     found = yield Statement(
@@ -64,6 +65,7 @@ def register(
             "queues": queues,
             "known": known,
             "settings": settings,
+            "children": children,
         },
     )
     return Registered(*found[0])
@@ -120,6 +122,13 @@ def states(worker_id: str, *, since: int = 0, limit: int = 1000) -> Steps[list[W
         "worker_states", {"worker_id": worker_id, "since": At(since), "limit": limit}
     )
     return list(rows.readable(rows.worker_state, found))
+
+
+@reads
+def latest_states(worker_ids: Sequence[str]) -> Steps[dict[str, WorkerState]]:
+    """The newest snapshot of each of these workers, of those that have one."""
+    found = yield Statement("latest_states", {"worker_ids": Texts(worker_ids)})
+    return {state.worker_id: state for state in rows.readable(rows.worker_state, found)}
 
 
 class WorkerStep(NamedTuple):

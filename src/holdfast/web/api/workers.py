@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.client.worker_control import WorkerInfo, WorkerSnapshot
+from holdfast.client.worker_control import ChildUsage, WorkerInfo, WorkerSnapshot
 from holdfast.client.worker_history import HistoryOptions, WorkerPoint
 from holdfast.web.access import Role
 from holdfast.web.api.operation import operation
@@ -37,6 +37,21 @@ class SnapshotDocument(msgspec.Struct, kw_only=True):
         return cls(**{name: getattr(said, name) for name in cls.__struct_fields__})
 
 
+class ChildDocument(msgspec.Struct, kw_only=True):
+    """What one child of a worker used when the worker was last seen."""
+
+    name: str
+    pid: int
+    memory_mb: float
+    cpu_percent: float | None
+    """Of one core."""
+
+    @classmethod
+    def of(cls, used: ChildUsage) -> ChildDocument:
+        """What it used."""
+        return cls(**{name: getattr(used, name) for name in cls.__struct_fields__})
+
+
 class WorkerDocument(msgspec.Struct, kw_only=True):
     """One worker."""
 
@@ -56,6 +71,7 @@ class WorkerDocument(msgspec.Struct, kw_only=True):
     command: str | None
     """An order it has not obeyed yet."""
     latest: SnapshotDocument | None
+    children: list[ChildDocument]
 
     @classmethod
     def of(cls, info: WorkerInfo) -> WorkerDocument:
@@ -69,6 +85,7 @@ class WorkerDocument(msgspec.Struct, kw_only=True):
             settings=info.settings,
             command=info.command,
             latest=None if info.latest is None else SnapshotDocument.of(info.latest),
+            children=[ChildDocument.of(each) for each in info.children],
         )
 
 

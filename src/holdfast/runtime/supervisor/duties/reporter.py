@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from time import monotonic, process_time
+from time import monotonic
+from typing import Any
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.payload.codec import to_json
 from holdfast.core.records import WorkerState
 from holdfast.core.status import TaskStatus
 from holdfast.runtime.options import MAX_BATCH
-from holdfast.runtime.supervisor.duties.time_limits import megabytes
 from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.process_usage import ProcessUsage, UsageMeter
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import TaskLog
 from holdfast.runtime.wire.messages import KnownTask
@@ -70,8 +71,9 @@ class Reporter:
         self._weights = {q: c.weight for q, c in choices.items() if c.weight is not None}
         self._caps = {q: c.cap for q, c in choices.items() if c.cap is not None}
         self._started_at = 0
-        self._cpu = process_time()
-        self._cpu_at = monotonic()
+        self._seen = UsageMeter()
+        self._snapped = UsageMeter()
+        """Apart: a worker is seen more often than it makes a snapshot."""
         self._snapshot_at = 0.0
 
     def register(self) -> None:
@@ -91,6 +93,7 @@ class Reporter:
                 queues=to_json(queues),
                 known=self._known,
                 settings=to_json({name: getattr(options, name) for name in _SHOWN}),
+                children=to_json([_shown(each) for each in self._seen.look(self._children())]),
             )
         )
         self._started_at = found.started_at
@@ -133,27 +136,30 @@ class Reporter:
         number = found.by_status.get(TaskStatus.PENDING, 0)
         return f"{number:,}+" if TaskStatus.PENDING in found.at_least else f"{number:,}"
 
+    def _children(self) -> list[tuple[str, int]]:
+        """By name and pid."""
+        return [(child.name, child.pid) for child in self._ledger.roster.all() if child.pid]
+
     def _snapshot(self) -> WorkerState:
         running, claimed = self._ledger.counts()
-        pids = [child.pid for child in self._ledger.roster.all() if child.pid]
-        memory = sum(megabytes(pid) for pid in (os.getpid(), *pids))
+        children = self._children()
+        used = self._snapped.look([("supervisor", os.getpid()), *children])
+        memory = sum(each.memory_mb for each in used)
+        percents = [each.cpu_percent for each in used if each.cpu_percent is not None]
         total = _total_memory_mb()
-        now, cpu = monotonic(), process_time()
-        percent = 100 * (cpu - self._cpu) / max(now - self._cpu_at, 0.001)
-        self._cpu, self._cpu_at = cpu, now
         options = self._ledger.options
         return WorkerState(
             worker_id=self._worker_id,
             hostname=self._hostname,
             pid=os.getpid(),
-            processes=len(pids),
+            processes=len(children),
             queues=to_json(self._queues),
             tasks_running=running,
             tasks_claimed=claimed,
             worker_started_at=self._started_at,
             memory_usage_mb=memory,
             memory_percent=100 * memory / total if total else None,
-            cpu_percent=percent,
+            cpu_percent=sum(percents) if percents else None,
             max_claim_batch=MAX_BATCH,
             max_claim_per_worker=options.concurrency + options.threads + options.coroutines,
             queue_priorities=to_json(self._weights) if self._weights else None,
@@ -162,6 +168,11 @@ class Reporter:
                 {"lease": options.lease, "gap": options.gap, "outage_grace": options.outage_grace}
             ),
         )
+
+
+def _shown(used: ProcessUsage) -> dict[str, Any]:
+    percent = None if used.cpu_percent is None else round(used.cpu_percent, 1)
+    return {**used._asdict(), "memory_mb": round(used.memory_mb, 1), "cpu_percent": percent}
 
 
 def _total_memory_mb() -> float:

@@ -17,14 +17,13 @@ of its neighbours does not count (`blocked_loop`).
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
-from pathlib import Path
 from time import monotonic, monotonic_ns
 
 from holdfast.core.outcome import Why
 from holdfast.runtime.supervisor.children import blocked_loop
 from holdfast.runtime.supervisor.children.pool import ChildPool
+from holdfast.runtime.supervisor.process_usage import megabytes
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle, ChildState
 from holdfast.runtime.supervisor.state.ledger import Ledger
 from holdfast.runtime.supervisor.task_log import named
@@ -175,12 +174,3 @@ def _overdue(assignment: Assignment, ran: float, now: float) -> Why | None:
     if interval is not None and min(ran, now - assignment.beat_at) > interval:
         return "silence"
     return None
-
-
-def megabytes(pid: int | None) -> float:
-    """How much memory a process has; 0.0 if it is gone, or that cannot be seen."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0.0
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024

@@ -52,6 +52,7 @@ LOOKING: Final = frozenset(
         "unfair_queues",
         "next_due",
         "next_key",
+        "latest_states",
         "list_workflows",
         "read_log",
         "read_output",
