@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from holdfast import Holdfast, TaskStatus
 from holdfast.web import dashboard
 from tests.web.conftest import ADMIN
-from tests.web.pages.browser import chromium, serving
+from tests.web.pages.browser import asked_again, chromium, serving
 from tests.web.test_mounting import PREFIX, in_django, in_fastapi, in_starlette
 
 pytestmark = pytest.mark.timeout(120)
@@ -66,6 +66,7 @@ def browser() -> Iterator[Browser]:
 def test_a_mounted_dashboard_works(name: str, browser: Browser, tmp_path: Path) -> None:
     context = browser.new_context()
     page = context.new_page()
+    page.clock.install()
     wrong: list[str] = []
     page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     page.on(
@@ -92,6 +93,7 @@ def test_a_mounted_dashboard_works(name: str, browser: Browser, tmp_path: Path) 
             expect(page.locator("h1")).to_have_text("Tasks")
             expect(page.locator("html.has-js")).to_be_attached()
             app.send("some.more")
+            asked_again(page)
             expect(page.locator(".fresh")).to_have_text("Show 1 newer", timeout=10_000)
             page.get_by_role("button", name="Dark").click()
             expect(page.locator("html")).to_have_attribute("data-theme", "dark")

@@ -97,6 +97,9 @@ class StepInfo:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    tail: str | None = None
+    """What releases it: "error" (the first failure), "ended" (all before it have ended); "below":
+    other such steps. None: only the steps above it."""
     waits_for: Mapping[UUID, str] = field(default_factory=dict)
     """The steps above it, each with what it waits for: "success", "failure", "always"."""
 
@@ -120,6 +123,7 @@ class StepInfo:
             created_at=from_us(record.created_at),
             started_at=_moment(record.started_at),
             finished_at=_moment(record.finished_at),
+            tail=record.tail,
             waits_for=waits_for,
         )
 

@@ -99,7 +99,7 @@ TASK_TERMINAL_STATES: frozenset[TaskStatus] = frozenset(
 _LABELS: dict[str, str] = {
     TaskStatus.WAITING: "Waiting",
     TaskStatus.SCHEDULED: "Scheduled",
-    TaskStatus.PENDING: "Queued",
+    TaskStatus.PENDING: "Pending",
     TaskStatus.CLAIMED: "Claimed",
     TaskStatus.RUNNING: "In progress",
     TaskStatus.COMPLETED: "Completed",

@@ -67,3 +67,10 @@ def heights(path: str) -> list[float]:
     """The y of each point of a path; what a line leads along has none."""
     curves = re.sub(r"H[\d.]+", "", path)
     return [float(y) for y in re.findall(r"-?[\d.]+", curves)[1::2]]
+
+
+def test_what_waits_for_the_end_stands_right_of_everything() -> None:
+    layout = lay_out([1, 2, 3, 4, 5], [(1, 2), (4, 5)], tail={4, 5})
+    places = {node.key: node.x for node in layout.nodes}
+    assert places[1] == places[3] < places[2] < places[4] < places[5]
+    assert [node.x for node in lay_out([1], [], tail={1}).nodes] == [places[1]]

@@ -18,8 +18,9 @@ from holdfast.web.dashboard import dashboard
 from tests.support.deadline import until
 from tests.web.vendored import AXE
 
-__all__ = ["axe_violations", "chromium", "overflow", "served", "serving"]
+__all__ = ["asked_again", "axe_violations", "chromium", "overflow", "served", "serving"]
 
+_AXE: Final = AXE.read_text(encoding="utf-8")
 ANNA: Final = Visitor("anna", Role.ADMIN, payloads=True)
 
 
@@ -69,16 +70,31 @@ def serving(asgi: Any) -> Iterator[str]:
         thread.join(10)
 
 
-def axe_violations(page: Page) -> list[str]:
-    """What axe-core finds wrong with a page, as it stands."""
+def axe_violations(page: Page, *, dark: bool = False) -> list[str]:
+    """What axe-core finds wrong with a page, as it stands; `dark`: and with its dark colours."""
     # The page's policy lets nothing in; the debugger is no part of the page.
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    page.evaluate(_AXE)
+    found = _violations(page, "{resultTypes: ['violations']}")
+    if dark:
+        # Nothing but colours depends on the theme.
+        page.emulate_media(color_scheme="dark")
+        found += [f"dark: {each}" for each in _violations(page, "{runOnly: ['color-contrast']}")]
+        page.emulate_media(color_scheme="light")
+    return found
+
+
+def _violations(page: Page, options: str) -> list[str]:
+    found = page.evaluate(f"axe.run(document, {options})")
     return [
         f"{each['id']}: {node['target']} {node['failureSummary']}"
         for each in found["violations"]
         for node in each["nodes"]
     ]
+
+
+def asked_again(page: Page) -> None:
+    """Let an open page ask again now, not in two seconds; its clock has been installed."""
+    page.clock.fast_forward(2_100)
 
 
 def overflow(page: Page) -> int:

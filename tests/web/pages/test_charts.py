@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from holdfast.client.worker_history import WorkerHistory, WorkerPoint
 from holdfast.web.drawing.chart import bridged
+from holdfast.web.pages.chart_look import ChartLook, table_of
 from holdfast.web.pages.chart_range import ChartRange
 from holdfast.web.pages.charts import said_at, times_of
 from holdfast.web.pages.words import number
@@ -76,3 +77,19 @@ def test_the_charts_of_a_worker() -> None:
     assert (cpu.figure, used.figure) == ("55 %", "800 MB")
     nothing = worker_charts(WorkerHistory(NOW, NOW + MINUTE, MINUTE, []), 0)
     assert all(chart.empty and chart.values_json == "[]" for chart in nothing)
+
+
+def test_the_table_says_of_each_step_what_the_charts_say() -> None:
+    points = [WorkerPoint(NOW, 4, 1.5, 2, 0, 30.0, 10.0, 20.0)]
+    charts = worker_charts(WorkerHistory(NOW, NOW + 2 * MINUTE, MINUTE, points), 4)
+    assert [(time, said[0]) for time, said in table_of(charts)] == [
+        ("14:33 UTC", "–"),
+        ("14:32 UTC", "at most 2, on average 1.5"),
+    ]
+    assert table_of([]) == []
+
+
+def test_links_from_charts_to_the_table_keep_the_rest() -> None:
+    look = ChartLook(run_time=True)
+    assert look.turned == {"chart": "run", "table": 1}
+    assert ChartLook(run_time=True, table=True).other == {"chart": None, "table": 1}

@@ -15,7 +15,7 @@ from holdfast.core.identity import new_id
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Failed
 from holdfast.core.result import TaskError
-from holdfast.store.verbs import claims, submit
+from holdfast.store.verbs import claims, submit, workers
 from holdfast.web import dashboard
 from holdfast.web.access import Role, Visitor
 from holdfast.web.dashboard import STATEMENT_TIMEOUT
@@ -126,7 +126,7 @@ def test_a_workflow_is_drawn_with_each_node_a_link(zoo: Zoo, admin: WebClient) -
     assert str(zoo.workflow.id) in admin.get("/workflows").text
     text = admin.get(f"/workflows/{zoo.workflow.id}").text
     check_markup(text)
-    (drawn,) = re.findall(r'<svg class="dag".*?</svg>', text, re.DOTALL)
+    (drawn,) = re.findall(r'<svg class="dag[ "].*?</svg>', text, re.DOTALL)
     linked = re.findall(r'<a href="/tasks/([0-9a-f-]+)"', drawn)
     assert sorted(linked) == sorted(str(step.id) for step in zoo.workflow.steps())
     assert drawn.count('class="edge') == 3
@@ -299,6 +299,46 @@ def test_leases_that_nobody_takes_over_need_attention(
     check_markup(text)
     assert "left 1 lease that nobody has taken over" in text
     assert "/tasks?worker=w9&amp;status=claimed%2Crunning" in text
+
+
+def test_a_worker_says_what_each_child_uses(
+    app: Holdfast, hands: Hands, zoo: Zoo, admin: WebClient
+) -> None:
+    pid = zoo.running.info().worker_pid
+    said = (
+        f'[{{"name":"process-1","pid":{pid},"memory_mb":412.25,"cpu_percent":87.5}},'
+        '{"name":"async-2","pid":9,"memory_mb":31,"cpu_percent":null}]'
+    )
+    hands.run(
+        workers.register(
+            WORKER,
+            hostname="host-1",
+            pid=7,
+            version="1",
+            lease_us=30_000_000,
+            queues='["default"]',
+            known="[]",
+            settings='{"concurrency": 1}',
+            children=said,
+        )
+    )
+    (worker,) = app.control.workers.list()
+    assert [(each.name, each.memory_mb) for each in worker.children] == [
+        ("process-1", 412.25),
+        ("async-2", 31.0),
+    ]
+    text = admin.get(f"/workers/{WORKER}").text
+    assert "412 MB" in text
+    assert "88 %" in text
+    assert admin.get(f"/api/v1/workers/{WORKER}").json()["children"][0]["pid"] == pid
+
+
+def test_charts_as_a_table(zoo: Zoo, admin: WebClient) -> None:
+    for path in ("/", "/queues/default", f"/workers/{WORKER}"):
+        text = admin.get(f"{path}?table=1&r=15m").text
+        assert "As charts" in text
+        assert "<polyline" not in text.partition('id="charts"')[2].partition("</section>")[0]
+        assert "table=1" in text
 
 
 def test_charts_of_another_time(zoo: Zoo, admin: WebClient) -> None:

@@ -7,7 +7,7 @@ free for it, so that no line crosses a node; within a column the order follows t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Generic, TypeVar
@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 
 WIDTH: Final = 188
 HEIGHT: Final = 48
-_ACROSS: Final = 300
+_ACROSS: Final = 264
 _DOWN: Final = 70
 _THIN: Final = 24
 _EDGE: Final = 8
@@ -73,11 +73,17 @@ class _Stop(Generic[K]):
         return _THIN if self.key is None else _DOWN
 
 
-def lay_out(keys: Sequence[K], edges: Iterable[tuple[K, K]]) -> GraphLayout[K]:
-    """Place nodes and draw edges; edges that close a ring, or lead nowhere, are left out."""
+def lay_out(
+    keys: Sequence[K], edges: Iterable[tuple[K, K]], *, tail: Collection[K] = ()
+) -> GraphLayout[K]:
+    """Place nodes and draw edges; edges that close a ring, or lead nowhere, are left out. What is
+    in the `tail` stands right of everything else."""
     known = set(keys)
     wanted = list(dict.fromkeys((a, b) for a, b in edges if a in known and b in known and a != b))
     ranks, wanted = _ranked(keys, wanted)
+    behind = max((ranks[key] + 1 for key in keys if key not in tail), default=0)
+    for key in tail:
+        ranks[key] += behind
     stops = {key: _Stop(key, ranks[key]) for key in keys}
     columns: defaultdict[int, list[_Stop[K]]] = defaultdict(list)
     for key in keys:

@@ -111,10 +111,7 @@ def _place(
     if each is status:
         return StatePlace(each, True, max(1, times), False, now_text)
     if each in possible:
-        text = _BY[possible[each]]
-        if status.is_terminal:
-            text = f"next {text}"
-        return StatePlace(each, False, times, True, text)
+        return StatePlace(each, False, times, True, _BY[possible[each]])
     return StatePlace(each, False, times, False, "" if been is None else been.text)
 
 

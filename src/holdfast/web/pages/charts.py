@@ -68,8 +68,9 @@ class Chart:
         return json.dumps(self.values) if not self.empty else "[]"
 
 
-def charts_of(series: StatsSeries, *, run_time: bool) -> list[Chart]:
-    """Throughput, wait or run time, failures, depth; all over the same time."""
+def charts_of(series: StatsSeries, *, run_time: bool, pending: int | None = None) -> list[Chart]:
+    """Throughput, wait or run time, failures, depth; all over the same time. `pending`: how many
+    there are now, where the charts end now."""
     times = times_of(series.start, series.until)
     counted = {point.at: point.counted for point in series.points}
     steps = [counted.get(at) for at in series.times]
@@ -77,7 +78,7 @@ def charts_of(series: StatsSeries, *, run_time: bool) -> list[Chart]:
         _throughput(series, steps, times),
         _latency(series, steps, times, run_time=run_time),
         _failures(series, steps, times),
-        _depth(series, times),
+        _depth(series, times, pending),
     ]
 
 
@@ -167,8 +168,11 @@ def _failures(
     )
 
 
-def _depth(series: StatsSeries, times: Sequence[str]) -> Chart:
+def _depth(series: StatsSeries, times: Sequence[str], pending: int | None) -> Chart:
     values = depth_of(series, None)
+    if pending is not None and (pending or any(value is not None for value in values)):
+        # The last step says what it was some seconds ago.
+        values[-1] = float(pending)
     known = [value for value in values if value is not None]
     now = known[-1] if known else 0.0
     drawn = plot(values)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
 
 from holdfast.client.control import QueueInfo
 from holdfast.client.info import Listing, TaskInfo
@@ -13,24 +15,37 @@ from holdfast.client.worker_control import WorkerInfo
 from holdfast.core.status import TaskStatus
 from holdfast.web.context import Context
 from holdfast.web.drawing.chart import Line, spark
+from holdfast.web.pages.chart_range import ChartRange
 from holdfast.web.pages.charts import depth_of
 from holdfast.web.pages.shared_reads import shared
 from holdfast.web.pages.words import percent
 
 __all__ = [
+    "QueueCounts",
     "QueueRow",
     "WorkerRow",
     "grows",
+    "pending_now",
     "queue_rows",
+    "read_counts",
     "read_depths",
     "read_queues",
     "read_workers",
     "worker_rows",
 ]
 
+LATELY_S: Final = 300
 _MOST_SLOTS = 64
 _GROWS_BY = 1.25
 _FEW = 50
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """What was counted of each queue, and in how many minutes."""
+
+    points: Sequence[StatsPoint]
+    minutes: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +56,7 @@ class QueueRow:
     depth: QueueDepth | None
     spark: Sequence[Line]
     sent: float
-    """In a minute, over the time that is shown."""
+    """In a minute: lately, or over the time that is shown if that has passed."""
     ended: float
     failures: int
     served: bool
@@ -68,6 +83,18 @@ class WorkerRow:
     busy: int
     runs: str = ""
     """What it runs now, in words; empty if that was not asked for."""
+
+    @property
+    def children_busy(self) -> int:
+        """How many of its children have something to do; one may run many async tasks."""
+        return min(self.busy, self.slots)
+
+    @property
+    def load(self) -> str:
+        """`3 of 4 busy`; `120 tasks in 4` where children run several at once."""
+        if self.busy <= self.slots:
+            return f"{self.busy} of {self.slots} busy"
+        return f"{self.busy:,} tasks in {self.slots}"
 
     @property
     def hue(self) -> str:
@@ -115,6 +142,11 @@ def grows(queue: QueueInfo, depth: Sequence[float | None]) -> bool:
     return after >= before * _GROWS_BY and known[-1] >= known[0] * _GROWS_BY
 
 
+def pending_now(depths: Sequence[QueueDepth], shown: ChartRange) -> int | None:
+    """How many wait to run now; None if the time that is shown has passed."""
+    return sum(depth.pending for depth in depths) if shown.until is None else None
+
+
 async def read_depths(context: Context) -> Sequence[QueueDepth]:
     """How deep queues are; shared by all pages."""
     return await shared(context.app, "depths", context.control.stats.adepths)
@@ -123,6 +155,24 @@ async def read_depths(context: Context) -> Sequence[QueueDepth]:
 async def read_queues(context: Context) -> Listing[QueueInfo]:
     """The queues; shared by all pages."""
     return await shared(context.app, "queues", context.control.queues.alist)
+
+
+async def read_counts(context: Context, shown: ChartRange, now: datetime) -> QueueCounts:
+    """What queues did in the last five minutes; if the time that is shown has passed, in all of
+    it. Shared by all pages."""
+    stats = context.control.stats
+    if shown.until is not None:
+        points = await shared(
+            context.app,
+            ("by queue", shown.chosen, shown.until),
+            lambda: stats.asummary(**shown.options, by="queue"),
+        )
+        return QueueCounts(points, shown.last / 60)
+    points = await shared(
+        context.app, "by queue", lambda: stats.asummary(last=LATELY_S, by="queue")
+    )
+    start = points[0].at if points else now
+    return QueueCounts(points, max(1.0, (now - start).total_seconds() / 60))
 
 
 async def read_workers(context: Context) -> Listing[WorkerInfo]:
@@ -134,13 +184,12 @@ def queue_rows(
     queues: Sequence[QueueInfo],
     depths: Sequence[QueueDepth],
     series: StatsSeries,
-    by_queue: Sequence[StatsPoint],
+    counts: QueueCounts,
     workers: Sequence[WorkerInfo],
 ) -> list[QueueRow]:
     """The queues, the deepest first."""
-    minutes = max(1.0, (series.until - series.start).total_seconds() / 60)
     deep = {depth.queue: depth for depth in depths}
-    done: Mapping[str, StatsPoint] = {point.queue: point for point in by_queue if point.queue}
+    done: Mapping[str, StatsPoint] = {point.queue: point for point in counts.points if point.queue}
     served = {name for each in workers if each.state == "alive" for name in each.queues}
     known = {queue.name for queue in queues}
     # A queue in which nothing waits is known by its counters only.
@@ -156,8 +205,8 @@ def queue_rows(
                 queue,
                 deep.get(queue.name),
                 spark(depth),
-                0.0 if counted is None else counted.sent / minutes,
-                0.0 if counted is None else counted.ended / minutes,
+                0.0 if counted is None else counted.sent / counts.minutes,
+                0.0 if counted is None else counted.ended / counts.minutes,
                 0 if counted is None else counted.failures,
                 queue.name in served,
                 grows(queue, depth),

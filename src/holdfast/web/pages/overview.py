@@ -9,9 +9,18 @@ from starlette.responses import Response
 from holdfast.web.access import Role
 from holdfast.web.context import Context
 from holdfast.web.pages.attention import notices
+from holdfast.web.pages.chart_look import ChartLook
 from holdfast.web.pages.chart_range import ChartRange
 from holdfast.web.pages.charts import charts_of
-from holdfast.web.pages.fleet import queue_rows, read_depths, read_queues, read_workers, worker_rows
+from holdfast.web.pages.fleet import (
+    pending_now,
+    queue_rows,
+    read_counts,
+    read_depths,
+    read_queues,
+    read_workers,
+    worker_rows,
+)
 from holdfast.web.pages.navigation import navigation
 from holdfast.web.pages.shared_reads import shared
 from holdfast.web.pages.template import render
@@ -25,7 +34,7 @@ _SHOWN_WORKERS: Final = 12
 
 async def show_overview(context: Context) -> Response:
     """The page."""
-    run_time = context.request.query_params.get("chart") == "run"
+    look = ChartLook.read(context.request)
     control = context.control
     now = await control.anow()
     shown = ChartRange.read(context.request, now)
@@ -36,13 +45,11 @@ async def show_overview(context: Context) -> Response:
     by_task = await shared(
         context.app, ("by task", *key), lambda: control.stats.asummary(**shown.options, by="task")
     )
-    by_queue = await shared(
-        context.app, ("by queue", *key), lambda: control.stats.asummary(**shown.options, by="queue")
-    )
+    counts = await read_counts(context, shown, now)
     depths = await read_depths(context)
     queues = await read_queues(context)
     workers = await read_workers(context)
-    rows = queue_rows(queues, depths, series, by_queue, workers)
+    rows = queue_rows(queues, depths, series, counts, workers)
     fleet = worker_rows(workers)
     newest = await control.tasks.alist(limit=1)
     alive = [row for row in fleet if row.info.state == "alive"]
@@ -59,16 +66,16 @@ async def show_overview(context: Context) -> Response:
         store=context.app.config.store.masked,
         range=shown,
         span=(series.start, series.until),
-        run_time=run_time,
+        look=look,
         notices=found,
-        charts=charts_of(series, run_time=run_time),
+        charts=charts_of(series, run_time=look.run_time, pending=pending_now(depths, shown)),
         rows=rows[:_SHOWN_QUEUES],
         queues=len(rows),
         fleet=fleet[:_SHOWN_WORKERS],
         workers=len(fleet),
         alive=len(alive),
         gone=sum(row.info.state == "silent" for row in fleet),
-        busy=sum(row.busy for row in alive),
+        busy=sum(row.children_busy for row in alive),
         slots=sum(row.slots for row in alive),
         is_new=not newest.tasks and not newest.unreadable,
         unreadable=[*queues.unreadable, *workers.unreadable],

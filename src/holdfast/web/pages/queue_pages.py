@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -11,10 +12,20 @@ from holdfast.core.errors import ConfigError
 from holdfast.core.options.limit import Limit
 from holdfast.web.access import Role
 from holdfast.web.context import Context
-from holdfast.web.pages.chart_range import RANGES, ChartRange
+from holdfast.web.pages.chart_look import ChartLook
+from holdfast.web.pages.chart_range import ChartRange
 from holdfast.web.pages.charts import charts_of
-from holdfast.web.pages.fleet import queue_rows, read_depths, read_queues, read_workers, worker_rows
+from holdfast.web.pages.fleet import (
+    pending_now,
+    queue_rows,
+    read_counts,
+    read_depths,
+    read_queues,
+    read_workers,
+    worker_rows,
+)
 from holdfast.web.pages.navigation import navigation
+from holdfast.web.pages.shared_reads import shared
 from holdfast.web.pages.task_list import rows_of
 from holdfast.web.pages.template import render
 from holdfast.web.problem import Refusal
@@ -29,12 +40,17 @@ async def show_queues(context: Context) -> Response:
     """The list."""
     control = context.control
     now = await control.anow()
-    series = await control.stats.aseries(last=RANGES["1h"])
-    by_queue = await control.stats.asummary(last=RANGES["1h"], by="queue")
+    shown = ChartRange.read(context.request, now)
+    series = await shared(
+        context.app,
+        ("series", shown.chosen, shown.until),
+        lambda: control.stats.aseries(**shown.options),
+    )
+    counts = await read_counts(context, shown, now)
     depths = await read_depths(context)
     queues = await read_queues(context)
     workers = await read_workers(context)
-    rows = queue_rows(queues, depths, series, by_queue, workers)
+    rows = queue_rows(queues, depths, series, counts, workers)
     return render(
         context,
         "queues.html",
@@ -43,6 +59,7 @@ async def show_queues(context: Context) -> Response:
         title="Queues",
         navigation=await navigation(context),
         rows=rows,
+        range=shown,
         pending=sum(row.info.pending for row in rows),
         paused=sum(row.info.paused_at is not None for row in rows),
         unreadable=queues.unreadable,
@@ -56,17 +73,18 @@ async def show_queue(context: Context) -> Response:
     now = await control.anow()
     shown = ChartRange.read(context.request, now)
     series = await control.stats.aseries(**shown.options, queue=name)
-    by_queue = await control.stats.asummary(**shown.options, queue=name, by="queue")
+    counts = await read_counts(context, shown, now)
     by_task = await control.stats.asummary(**shown.options, queue=name, by="task")
     depths = [depth for depth in await read_depths(context) if depth.queue == name]
     queues = [queue for queue in await read_queues(context) if queue.name == name]
     workers = [worker for worker in await read_workers(context) if name in worker.queues]
-    rows = queue_rows(queues, depths, series, by_queue, workers)
+    counts = replace(counts, points=[point for point in counts.points if point.queue == name])
+    rows = queue_rows(queues, depths, series, counts, workers)
     tasks = await control.tasks.alist(queue=name, limit=_SHOWN_TASKS)
     row = next((row for row in rows if row.info.name == name), None)
     if row is None and not tasks.tasks and not tasks.unreadable:
         raise Refusal(404, "not_found", f"there is no sign of a queue {name!r:.200}")
-    run_time = context.request.query_params.get("chart") == "run"
+    look = ChartLook.read(context.request)
     return render(
         context,
         "queue.html",
@@ -78,8 +96,8 @@ async def show_queue(context: Context) -> Response:
         row=row,
         range=shown,
         span=(series.start, series.until),
-        run_time=run_time,
-        charts=charts_of(series, run_time=run_time),
+        look=look,
+        charts=charts_of(series, run_time=look.run_time, pending=pending_now(depths, shown)),
         by_task=sorted(by_task, key=lambda point: -point.counted.ended)[:20],
         fleet=worker_rows(workers),
         tasks=await rows_of(context, tasks.tasks, now),

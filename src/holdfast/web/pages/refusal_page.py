@@ -22,6 +22,7 @@ def refusal_page(request: Request, problem: Problem) -> Response:
         problem=problem,
         sentence=problem.detail[:1].upper() + problem.detail[1:],
         back=_back(request),
+        soon=problem.status == 503 and request.method == "GET",
     )
 
 

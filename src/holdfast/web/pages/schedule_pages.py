@@ -21,7 +21,7 @@ from holdfast.web.context import Context
 from holdfast.web.pages.lateness import is_late
 from holdfast.web.pages.navigation import navigation
 from holdfast.web.pages.template import render
-from holdfast.web.pages.value_tree import value_tree
+from holdfast.web.pages.value_tree import call_trees
 from holdfast.web.problem import Refusal
 from holdfast.web.route import WebRoute
 
@@ -35,7 +35,7 @@ _HISTORY: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class TickView:
-    """One tick in a strip of 280: where, how high, and what became of it."""
+    """One tick in a strip: where, how high, and what became of it."""
 
     x: float
     y: float
@@ -54,8 +54,20 @@ class ScheduleRow:
     summary: str
     last: TaskStatus | None
     """Where its latest run stands, if that was a task."""
+    width: int
+    """Of the strip; the newest tick stands at its right end."""
     then: str
-    """The tick behind the next, in its zone."""
+    """The next tick, as the clocks of its zone show it."""
+
+    @property
+    def words(self) -> str:
+        """When it fires, as a sentence."""
+        return self.info.words[:1].upper() + self.info.words[1:]
+
+    @property
+    def pattern(self) -> str:
+        """The same as it is written; nothing where that is for machines."""
+        return "" if self.info.when.startswith("@every ") else self.info.when
 
 
 async def show_schedules(context: Context) -> Response:
@@ -102,10 +114,13 @@ async def show_schedule(context: Context) -> Response:
         title=name,
         navigation=await navigation(context),
         info=info,
-        row=_row(info, list(history)[:_TICKS], statuses, now),
-        history=[(tick, statuses.get(tick.task_id) if tick.task_id else None) for tick in history],
+        row=_row(info, list(history), statuses, now, most=_HISTORY),
+        history=[
+            (tick, statuses.get(tick.task_id) if tick.task_id else None, *_told(tick))
+            for tick in history
+        ],
         upcoming=[(at, _in_zone(at, info.tz)) for at in upcoming],
-        arguments=value_tree(context.payloads.value({"args": info.args, "kwargs": info.kwargs}))
+        arguments=call_trees(context.payloads.value(info.args), context.payloads.value(info.kwargs))
         if context.visitor.payloads and (info.args or info.kwargs)
         else None,
         unreadable=history.unreadable,
@@ -119,12 +134,14 @@ def _row(
     ticks: Sequence[TickInfo],
     statuses: Mapping[UUID, TaskStatus],
     now: datetime,
+    *,
+    most: int = _TICKS,
 ) -> ScheduleRow:
     views = []
     for place, tick in enumerate(reversed(ticks)):
         status = statuses.get(tick.task_id) if tick.task_id is not None else None
         hue, height, hollow = _look(tick, status)
-        x = (_TICKS - len(ticks) + place) * 7.0
+        x = (most - len(ticks) + place) * 7.0
         views.append(TickView(x, 19.0 - height, height, hue, hollow))
     fired = sum(tick.status is TickStatus.FIRED for tick in ticks)
     dropped = sum(tick.status is TickStatus.DROPPED for tick in ticks)
@@ -133,7 +150,30 @@ def _row(
     if info.next_run_at is not None:
         then = _in_zone(info.next_run_at, info.tz)
     summary = f"{fired} ran, {dropped} did not" if ticks else "no ticks yet"
-    return ScheduleRow(info, is_late(info, now), views, summary, last, then)
+    return ScheduleRow(info, is_late(info, now), views, summary, last, most * 7, then)
+
+
+_FATES: Final[Mapping[tuple[TickStatus, TickCause | None], tuple[str, str]]] = {
+    (TickStatus.WAITING, None): ("scheduled", "Waits"),
+    (TickStatus.DROPPED, TickCause.MISSED): ("stalled", "Missed"),
+    (TickStatus.DROPPED, None): ("x", "Skipped"),
+}
+_BECAUSE: Final = {
+    TickCause.TICK: "its time had come",
+    TickCause.RUN_NOW: "run now",
+    TickCause.BACKFILL: "backfill",
+    TickCause.OVERLAP: "the last run had not ended",
+    TickCause.MISSED: "no worker was there",
+    TickCause.UNIQUE: "its unique key was taken",
+    TickCause.CHANGED: "the schedule was changed",
+}
+
+
+def _told(tick: TickInfo) -> tuple[str, str, str]:
+    """What became of a tick that has no task any more or never had one: icon, word, reason."""
+    fate = _FATES.get((tick.status, tick.cause)) or _FATES.get((tick.status, None))
+    symbol, word = fate or ("check", "Fired")
+    return symbol, word, _BECAUSE[tick.cause]
 
 
 def _look(tick: TickInfo, status: TaskStatus | None) -> tuple[str, float, bool]:
@@ -145,7 +185,7 @@ def _look(tick: TickInfo, status: TaskStatus | None) -> tuple[str, float, bool]:
         return ("stalled", 18.0, True) if missed else ("cancelled", 6.0, True)
     if status in (TaskStatus.FAILED, TaskStatus.STALLED, TaskStatus.DROPPED, TaskStatus.EXPIRED):
         return "failed", 18.0, False
-    if status in (TaskStatus.RUNNING, TaskStatus.CLAIMED, TaskStatus.PENDING):
+    if status is not None and not status.is_terminal:
         return "running", 10.0, False
     if status is TaskStatus.CANCELLED:
         return "cancelled", 10.0, False

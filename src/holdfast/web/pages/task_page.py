@@ -25,8 +25,8 @@ from holdfast.web.pages.task_log import LogView, log_view
 from holdfast.web.pages.task_verbs import allowed_now
 from holdfast.web.pages.template import render
 from holdfast.web.pages.traceback_text import FrameGroup, frame_groups
-from holdfast.web.pages.value_tree import ValueNode, value_text, value_tree
-from holdfast.web.pages.words import duration
+from holdfast.web.pages.value_tree import ValueNode, call_trees, value_text, value_tree
+from holdfast.web.pages.words import as_sentence, duration
 from holdfast.web.route import WebRoute
 
 __all__ = ["ROUTES"]
@@ -117,7 +117,7 @@ async def show_task(context: Context) -> Response:
         error=error,
         said_error=context.payloads.said,
         data_tree=None if error is None else _tree(context, error.error.data),
-        why=[_sentence(context.payloads.said(reason)) for reason in why.reasons],
+        why=[as_sentence(context.payloads.said(reason)) for reason in why.reasons],
         log=log,
         log_level=context.request.query_params.get("level"),
         checkpoints=checkpoints,
@@ -153,10 +153,6 @@ def _said(context: Context) -> str:
     return _SAID.get(context.request.query_params.get("done", ""), "")
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _tries(info: TaskInfo) -> str:
     parts = [f"{info.attempt:,} of {max(info.max_retries + 1, info.attempt):,}"]
     if info.retry_count:
@@ -176,10 +172,10 @@ def _reached(info: TaskInfo, attempts: Sequence[Attempt]) -> dict[TaskStatus, Re
     """How often each state was reached, as far as what is stored tells."""
     starts = info.attempt
     ran = sum((each.duration for each in attempts), timedelta(0))
-    retries = sum(each.will_retry for each in attempts)
-    snoozes = sum(each.outcome is AttemptOutcome.SNOOZED for each in attempts)
-    delayed = info.run_at is not None and info.run_at > info.submitted_at
-    held = retries + snoozes + (1 if delayed and not snoozes else 0)
+    held = _held_back(attempts)
+    # A retry moves `run_at`; until then it tells whether the task was sent for later.
+    if not held and info.run_at is not None and info.run_at > info.submitted_at:
+        held = 1
     claims = starts + (1 if info.status is TaskStatus.CLAIMED else 0)
     found: dict[TaskStatus, Reached] = {}
     if info.workflow_id is not None:
@@ -197,6 +193,16 @@ def _reached(info: TaskInfo, attempts: Sequence[Attempt]) -> dict[TaskStatus, Re
     return found
 
 
+def _held_back(attempts: Sequence[Attempt]) -> int:
+    """How many starts were followed by a wait until a moment: retries, snoozes, and every crash
+    but the first one, after which it is queued at once."""
+    crashes = [each for each in attempts if each.outcome is AttemptOutcome.WORKER_FAILURE]
+    return sum(
+        each.outcome is AttemptOutcome.SNOOZED or (each.will_retry and each not in crashes[:1])
+        for each in attempts
+    )
+
+
 def _now_text(info: TaskInfo, attempts: Sequence[Attempt], now: datetime) -> str:
     match info.status:
         case TaskStatus.RUNNING:
@@ -210,8 +216,7 @@ def _now_text(info: TaskInfo, attempts: Sequence[Attempt], now: datetime) -> str
         case TaskStatus.WAITING:
             return f"for {info.waits_for:,} more"
         case status if status.is_terminal and info.finished_at is not None:
-            good = status is TaskStatus.COMPLETED
-            return f"{info.finished_at:%H:%M:%S}" + ("" if good else ", for good")
+            return f"{info.finished_at:%H:%M:%S}"
         case _:
             return ""
 
@@ -220,18 +225,34 @@ def _columns(
     info: TaskInfo, attempts: Sequence[Attempt], now: datetime, most: int
 ) -> list[AttemptView]:
     """The latest first; of many the last ones and the first one."""
-    views = [
-        _ended(each, before) for before, each in zip([None, *attempts], attempts, strict=False)
-    ]
+    waited = _waited(info, attempts)
+    views = [_ended(each, wait) for each, wait in zip(attempts, waited, strict=False)]
     if info.status is TaskStatus.RUNNING:
-        views.append(_running(info, now))
+        views.append(_running(info, waited[-1], now))
     views.reverse()
     if len(views) > most:
         views = [*views[: most - 1], views[-1]]
     return views
 
 
-def _ended(made: Attempt, before: Attempt | None) -> AttemptView:
+def _waited(info: TaskInfo, attempts: Sequence[Attempt]) -> list[timedelta | None]:
+    """How long each start had waited: since it could be claimed, later since the one before had
+    ended. The last one may be of a start that is under way."""
+    starts = [each.started_at for each in attempts]
+    if info.status is TaskStatus.RUNNING and info.started_at is not None:
+        starts.append(info.started_at)
+    # A retry moves `enqueued_at`: of a step, which waited for others first, nothing else is known.
+    sent = None if info.workflow_id is not None else info.submitted_at
+    since = info.enqueued_at if len(starts) < 2 else sent
+    return [
+        None if before is None else max(timedelta(0), at - before)
+        for before, at in zip(
+            [since, *(each.finished_at for each in attempts)], starts, strict=False
+        )
+    ]
+
+
+def _ended(made: Attempt, waited: timedelta | None) -> AttemptView:
     error = made.error
     said = error.message if error is not None else made.failed_reason
     head = (error.type_name if error is not None else None) or made.error_code
@@ -248,7 +269,7 @@ def _ended(made: Attempt, before: Attempt | None) -> AttemptView:
         _HUES[made.outcome],
         word,
         made.started_at,
-        None if before is None else max(timedelta(0), made.started_at - before.finished_at),
+        waited,
         made.duration,
         _worker(made.worker_hostname, made.worker_pid),
         None if made.peak_memory_kb is None else made.peak_memory_kb / 1000,
@@ -258,13 +279,13 @@ def _ended(made: Attempt, before: Attempt | None) -> AttemptView:
     )
 
 
-def _running(info: TaskInfo, now: datetime) -> AttemptView:
+def _running(info: TaskInfo, waited: timedelta | None, now: datetime) -> AttemptView:
     return AttemptView(
         info.attempt,
         "running",
         "in progress",
         info.started_at,
-        None,
+        waited,
         _running_for(info, now),
         _worker(info.worker_hostname, info.worker_pid),
         None,
@@ -301,10 +322,7 @@ def _named(info: TaskInfo) -> object:
 
 
 def _arguments(context: Context, info: TaskInfo) -> Sequence[tuple[str, ValueNode]]:
-    args, kwargs = context.payloads.value(info.args), context.payloads.value(info.kwargs)
-    if args and kwargs:
-        return [("Positional", value_tree(args)), ("By name", value_tree(kwargs))]
-    return [("", value_tree(args or kwargs))]
+    return call_trees(context.payloads.value(info.args), context.payloads.value(info.kwargs))
 
 
 def _result(context: Context, info: TaskInfo) -> ValueNode | None:

@@ -24,6 +24,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.web.access import Role
 from holdfast.web.context import Context, prefix_of
 from holdfast.web.pages import words
+from holdfast.web.pages.chart_look import table_of
 from holdfast.web.pages.foreign_text import shorten_end, shown
 
 __all__ = ["LIVE", "THEMES", "THEME_COOKIE", "render", "theme_of"]
@@ -121,6 +122,7 @@ def _engine() -> Environment:
         until=words.until,
         exact=words.exact,
         is_loud=_LOUD.__contains__,
+        table_of=table_of,
     )
     engine.filters.update(
         capped=words.capped,

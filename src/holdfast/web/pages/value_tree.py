@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from holdfast.core.redaction import HIDDEN
 
-__all__ = ["ValueNode", "holds", "value_text", "value_tree"]
+__all__ = ["ValueNode", "call_trees", "holds", "value_text", "value_tree"]
 
 Kind = Literal["text", "plain", "hidden", "object", "array", "more"]
 
@@ -48,6 +48,13 @@ def holds(value: Any, text: str) -> bool:
 def value_tree(value: Any) -> ValueNode:
     """The tree of a value."""
     return _Growing().node(None, value, 0, is_last=True)
+
+
+def call_trees(args: Any, kwargs: Any) -> Sequence[tuple[str, ValueNode]]:
+    """The arguments of a call, with what each part is where there are both."""
+    if args and kwargs:
+        return [("Positional", value_tree(args)), ("By name", value_tree(kwargs))]
+    return [("", value_tree(args or kwargs))]
 
 
 def value_text(value: Any, limit: int = 1_000_000) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 
 __all__ = [
     "age",
+    "as_sentence",
     "capped",
     "compact",
     "count_of",
@@ -113,3 +114,8 @@ def in_words(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def as_sentence(text: str) -> str:
+    """With a capital at its beginning."""
+    return text[:1].upper() + text[1:]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from starlette.responses import RedirectResponse, Response
 
+from holdfast.client.info import TaskInfo
+from holdfast.client.worker_control import ChildUsage, WorkerInfo
+from holdfast.core.status import TaskStatus
 from holdfast.web.access import Role
 from holdfast.web.context import Context
+from holdfast.web.pages.chart_look import ChartLook
 from holdfast.web.pages.chart_range import ChartRange
 from holdfast.web.pages.fleet import worker_rows
 from holdfast.web.pages.navigation import navigation
@@ -26,6 +33,8 @@ _MOST: Final = 500
 _IN_HAND: Final = 100
 """Of how many running tasks the list says which they are."""
 _LAST: Final = 20
+_NAMED: Final = 3
+"""How many tasks of one child are named."""
 
 
 async def show_workers(context: Context) -> Response:
@@ -53,10 +62,34 @@ async def show_workers(context: Context) -> Response:
         shows=_SHOWS,
         alive=len(alive),
         gone=[row for row in rows if row.info.state == "silent"],
-        busy=sum(row.busy for row in alive),
+        busy=sum(row.children_busy for row in alive),
         slots=sum(row.slots for row in alive),
         unreadable=found.unreadable,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRow:
+    """One child of a worker, and what it runs."""
+
+    used: ChildUsage
+    tasks: Sequence[TaskInfo]
+
+    @property
+    def shown(self) -> Sequence[TaskInfo]:
+        """As many as there is room for."""
+        return self.tasks[:_NAMED]
+
+
+def _children(info: WorkerInfo, running: Sequence[TaskInfo]) -> list[ChildRow]:
+    """Those of a worker that is there; what they used is as of when it was seen."""
+    if info.state != "alive":
+        return []
+    by_pid: defaultdict[int | None, list[TaskInfo]] = defaultdict(list)
+    for task in running:
+        if task.status is TaskStatus.RUNNING:
+            by_pid[task.worker_pid].append(task)
+    return [ChildRow(used, by_pid[used.pid]) for used in info.children]
 
 
 async def show_worker(context: Context) -> Response:
@@ -83,8 +116,10 @@ async def show_worker(context: Context) -> Response:
         row=row,
         range=shown,
         span=(history.start, history.until),
+        look=ChartLook.read(context.request),
         charts=worker_charts(history, row.slots),
         info=found[0],
+        children=_children(found[0], running.tasks),
         settings=value_tree(found[0].settings),
         running=await rows_of(context, running.tasks, now),
         more_running=running.next is not None,

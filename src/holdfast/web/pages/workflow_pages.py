@@ -23,8 +23,8 @@ from holdfast.web.drawing.graph import GraphLayout, lay_out
 from holdfast.web.pages.foreign_text import shorten_end
 from holdfast.web.pages.navigation import navigation
 from holdfast.web.pages.template import render
-from holdfast.web.pages.value_tree import value_tree
-from holdfast.web.pages.words import duration
+from holdfast.web.pages.value_tree import ValueNode, call_trees, value_tree
+from holdfast.web.pages.words import as_sentence, duration
 from holdfast.web.route import WebRoute
 
 __all__ = ["ROUTES", "StepView"]
@@ -45,6 +45,8 @@ _BAD: Final = tuple(
     status for status in TaskStatus if status.is_terminal and status is not TaskStatus.COMPLETED
 )
 """What a resubmit is for."""
+_TAILS: Final = {"error": "the first failure", "ended": "the end of all before"}
+"""What a step waits for that is no step."""
 _ORDER: Final = (
     TaskStatus.COMPLETED,
     TaskStatus.RUNNING,
@@ -140,16 +142,23 @@ async def show_workflow(context: Context) -> Response:
         graph=_layout(drawn),
         drawn={view.info.id: view for view in drawn},
         taken=(info.finished_at or now) - info.created_at,
-        why=[context.payloads.said(reason) for reason in why.reasons],
+        why=[as_sentence(context.payloads.said(reason)) for reason in why.reasons],
         failed=next((v for v in views if v.info.status is TaskStatus.FAILED), None),
         verbs=_verbs(info, context.visitor, any_bad=any(counts[each] for each in _BAD)),
-        arguments=value_tree(context.payloads.value(info.arguments))
-        if context.visitor.payloads and info.arguments is not None
-        else None,
+        arguments=_arguments(context, info) if context.visitor.payloads else None,
         unreadable=report.unreadable,
         without_passwords=context.payloads.said,
         said=context.request.query_params.get("done", ""),
     )
+
+
+def _arguments(context: Context, info: WorkflowInfo) -> Sequence[tuple[str, ValueNode]] | None:
+    given = context.payloads.value(info.arguments)
+    if not isinstance(given, dict) or given.keys() != {"args", "kwargs"}:
+        return None if given is None else [("", value_tree(given))]
+    if not given["args"] and not given["kwargs"]:
+        return None
+    return call_trees(given["args"], given["kwargs"])
 
 
 def _views(steps: Sequence[StepInfo], whole: WorkflowInfo, now: datetime) -> list[StepView]:
@@ -170,23 +179,34 @@ def _views(steps: Sequence[StepInfo], whole: WorkflowInfo, now: datetime) -> lis
                     round(max(2.0, min(192 - x, ran.total_seconds() / span * 192)), 1),
                 )
         above = [*step.waits_for, *([step.added_by] if step.added_by is not None else [])]
-        after = ", ".join(names[each] for each in above[:6] if each in names)
-        said = step.status.label
-        if ran is not None:
-            said += f" · {duration(ran)}"
-        elif step.status is TaskStatus.WAITING:
-            said += f" · for {len(above)}" if above else ""
-        elif step.status is TaskStatus.CANCELLED and not step.attempt:
-            said += " · skipped"
+        after = [names[each] for each in above[:6] if each in names]
+        if step.tail in _TAILS:
+            after.insert(0, _TAILS[step.tail])
         short = shorten_end(step.name, _NAME_ROOM)
-        found.append(StepView(step, short, said, ran, bar, after))
+        found.append(
+            StepView(step, short, _said(step, len(above), ran), ran, bar, ", ".join(after))
+        )
     return found
+
+
+def _said(step: StepInfo, above: int, ran: timedelta | None) -> str:
+    """Where it stands, as there is room for it in the graph."""
+    more = ""
+    if ran is not None:
+        more = duration(ran)
+    elif step.status is TaskStatus.WAITING:
+        more = f"for {above}" if above else "for a failure" if step.tail == "error" else ""
+        more = more or ("for the end" if step.tail == "ended" else "")
+    elif step.status is TaskStatus.CANCELLED and not step.attempt:
+        more = "not needed" if step.error_code == "UPSTREAM_SUCCEEDED" else "skipped"
+    return f"{step.status.label} · {more}" if more else step.status.label
 
 
 def _layout(views: Sequence[StepView]) -> GraphLayout[UUID]:
     edges = [(parent, view.info.id) for view in views for parent in view.info.waits_for]
     edges += [(v.info.added_by, v.info.id) for v in views if v.info.added_by is not None]
-    return lay_out([view.info.id for view in views], edges[:_MOST_EDGES])
+    tail = {view.info.id for view in views if view.info.tail is not None}
+    return lay_out([view.info.id for view in views], edges[:_MOST_EDGES], tail=tail)
 
 
 def _shares(counts: Counter[TaskStatus]) -> list[tuple[str, float, float]]:

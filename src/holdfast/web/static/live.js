@@ -6,8 +6,10 @@
 
 const EVERY = 2000;
 const AT_MOST = 30000;
+const SAID = { on: "Live", paused: "Held", lost: "No answer", out: "Log in again" };
 let paused = false;
 let tag = "";
+let out = false;
 let failed = 0;
 let timer = 0;
 
@@ -32,6 +34,8 @@ function keepsAttribute(element, detail) {
 }
 
 function toggle() {
+  // The way to log in again leads back here.
+  if (out) return location.reload();
   paused = !paused;
   show(paused ? "paused" : "on");
   if (!paused) soon(0);
@@ -41,8 +45,7 @@ function show(state) {
   const button = document.getElementById("live");
   button.dataset.state = state;
   button.setAttribute("aria-pressed", String(state !== "paused"));
-  button.firstElementChild.textContent =
-    state === "paused" ? "Held" : state === "lost" ? "No answer" : "Live";
+  button.firstElementChild.textContent = SAID[state];
 }
 
 function soon(delay) {
@@ -65,15 +68,20 @@ async function poll() {
   try {
     const headers = { "X-Holdfast-Live": "1" };
     if (tag) headers["If-None-Match"] = tag;
-    const answer = await fetch(again, { headers, cache: "no-store", redirect: "error" });
+    const answer = await fetch(again, { headers, cache: "no-store", redirect: "manual" });
+    if (answer.type === "opaqueredirect" || answer.status === 401) {
+      out = true;
+      return show("out");
+    }
     if (answer.status === 200 && !paused && !isRead()) {
       await put(await answer.text());
       tag = answer.headers.get("ETag") ?? "";
     } else if (answer.status !== 304 && answer.status !== 200) {
       throw new Error(answer.statusText);
     }
-    if (failed) show("on");
+    if (failed || out) show("on");
     failed = 0;
+    out = false;
   } catch {
     failed += 1;
     show("lost");

@@ -47,6 +47,7 @@ export function goOn() {
         body: new URLSearchParams(new FormData(form)),
         headers: { "X-Holdfast-Live": "1" },
       });
+      if (answer.status === 503) throw new Error(answer.statusText);
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const main = page.getElementById("main") ?? page.body;
       document.getElementById("main").replaceChildren(...main.childNodes);
