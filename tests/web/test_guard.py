@@ -44,6 +44,12 @@ def test_others_may_not(headers: dict[str, str], method: str) -> None:
     assert refused.value.problem.status == 403
 
 
+def test_of_two_sites_neither_may_be_another() -> None:
+    both = Headers(raw=[(b"sec-fetch-site", b"same-origin"), (b"sec-fetch-site", b"cross-site")])
+    with pytest.raises(Refusal):
+        check_site("POST", both)
+
+
 def test_the_policy_allows_nothing_inline() -> None:
     assert "unsafe" not in POLICY
     assert "default-src 'none'" in POLICY

@@ -81,11 +81,11 @@ def _statuses(
     ctx: click.Context, param: click.Parameter, given: Sequence[str]
 ) -> tuple[TaskStatus, ...]:
     names = [name.strip().upper() for text in given for name in text.split(",")]
-    try:
-        return tuple(dict.fromkeys(TaskStatus(name) for name in names))
-    except ValueError as error:
-        known = ", ".join(TaskStatus)
-        raise click.BadParameter(f"{error}; there are {known}", ctx, param) from None
+    for name in names:
+        if name not in list(TaskStatus):
+            known = ", ".join(TaskStatus)
+            raise click.BadParameter(f"{name!r} is no status; there are {known}", ctx, param)
+    return tuple(dict.fromkeys(TaskStatus(name) for name in names))
 
 
 _OPTIONS: Final = {

@@ -147,7 +147,7 @@ def _checked(where: EndingFilter) -> EndingFilter:
     for status in given:
         if status not in list(TaskStatus) or not TaskStatus(status).is_terminal:
             ends = ", ".join(each.value for each in TaskStatus if each.is_terminal)
-            raise ConfigError(f"no task ends as {status!r}: there are {ends}", option="status")
+            raise ConfigError(f"no task ends as {str(status)!r}: there are {ends}", option="status")
     return {**where, "status": frozenset(TaskStatus(status) for status in given)}
 
 

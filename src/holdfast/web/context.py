@@ -6,6 +6,7 @@ under which an action is recorded.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, quote, urlencode
@@ -28,6 +29,8 @@ __all__ = ["NOBODY", "Context", "prefix_of"]
 NOBODY: Final = Visitor("nobody", Role.READ)
 """Who asks where nobody needs to log in. Never given to a route that needs a role."""
 LONGEST_FORM: Final = 1_000_000
+BODY_PATIENCE: Final = 30.0
+"""Seconds that a body may take."""
 _MOST_FIELDS: Final = 10_000
 
 
@@ -98,10 +101,14 @@ class Context:
             raise _too_large(limit)
         read = bytearray()
         try:
-            async for piece in self.request.stream():
-                read += piece
-                if len(read) > limit:
-                    raise _too_large(limit)
+            async with asyncio.timeout(BODY_PATIENCE):
+                async for piece in self.request.stream():
+                    read += piece
+                    if len(read) > limit:
+                        raise _too_large(limit)
+        except TimeoutError:
+            said = f"the body did not come within {BODY_PATIENCE:.0f} s"
+            raise Refusal(408, "too_slow", said, {"Connection": "close"}) from None
         except ClientDisconnect:
             raise Refusal(400, "bad_request", "the connection was closed") from None
         return bytes(read)

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
+from uuid import UUID
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -25,6 +26,7 @@ from holdfast.core.errors import ConfigError
 from holdfast.web.access import AccessRule, Visitor, ask
 from holdfast.web.api import routes as api_routes
 from holdfast.web.api.answer import problem_answer
+from holdfast.web.api.operation import Operation
 from holdfast.web.context import NOBODY, Context, prefix_of
 from holdfast.web.guard import Guard, check_host, check_site
 from holdfast.web.login import Login
@@ -68,12 +70,14 @@ class Dashboard:
         if self._gate is not None:
             self.routes += Login(self._gate).routes
         self._names = {route.name: route.path for route in self.routes}
+        by_path = _by_path(self.routes)
+        self._fixed = {path: routes for path, routes in by_path.items() if "{" not in path}
         if len(self._names) != len(self.routes):
             raise ConfigError("two routes of the dashboard have one name")
         starlette = Starlette(
             routes=[
                 Route(path, self._endpoint(routes), methods=_methods(routes))
-                for path, routes in _by_path(self.routes).items()
+                for path, routes in by_path.items()
             ],
             exception_handlers={HTTPException: self._no_route},
         )
@@ -94,6 +98,10 @@ class Dashboard:
 
         async def endpoint(request: Request) -> Response:
             route = by_method[request.method]
+            meant = self._fixed.get(_below(request))
+            if meant is not None and meant[0].path != route.path and _takes_an_id(route):
+                # GET /tasks/cancel asks for no task "cancel".
+                raise HTTPException(405, headers={"Allow": ", ".join(_methods(meant))})
             try:
                 return await self._answer(request, route)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is answered and logged
@@ -159,9 +167,8 @@ class Dashboard:
         if api:
             return problem_answer(problem)
         if problem.kind == "unauthorized" and self._gate is not None and request.method == "GET":
-            path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
             query = request.url.query
-            wanted = quote(path + (f"?{query}" if query else ""), safe="/")
+            wanted = quote(_below(request) + (f"?{query}" if query else ""), safe="/")
             return RedirectResponse(f"{prefix_of(request)}/login?next={wanted}", status_code=303)
         answer = refusal_page(request, problem)
         answer.headers.update(problem.headers)
@@ -169,14 +176,19 @@ class Dashboard:
 
     async def _no_route(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        path: str = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+        path = _below(request)
         kind = "method_not_allowed" if error.status_code == 405 else "not_found"
         said = f"there is no {request.method} {path!r:.200} here"
-        if request.method in ("GET", "HEAD") and not path.startswith(API):
+        headers = dict(error.headers or {})
+        if "Allow" in headers:
+            # In the same order each time.
+            headers["Allow"] = ", ".join(sorted(headers["Allow"].split(", ")))
+            said += f", but {headers['Allow']}"
+        elif request.method in ("GET", "HEAD") and not path.startswith(API):
             said = f"there is no page {path!r:.200}"
         problem = Problem(error.status_code, kind, said)
-        headers = dict(error.headers or {})
-        return self._refusal(request, path.startswith(API), replace(problem, headers=headers))
+        is_api = path.startswith(API) or any(r.kind == "api" for r in self._fixed.get(path, ()))
+        return self._refusal(request, is_api, replace(problem, headers=headers))
 
 
 def dashboard(
@@ -198,11 +210,24 @@ def dashboard(
 
 
 def _by_path(routes: Iterable[WebRoute]) -> Mapping[str, list[WebRoute]]:
-    """The routes of each path; Starlette's own choice would answer 405 for the second method."""
+    """The routes of each path; Starlette's own choice would answer 405 for the second method.
+
+    Those without parameters come first: what is said of another method is said of them.
+    """
     found: dict[str, list[WebRoute]] = {}
-    for route in routes:
+    for route in sorted(routes, key=lambda route: "{" in route.path):
         found.setdefault(route.path, []).append(route)
     return found
+
+
+def _below(request: Request) -> str:
+    """The path that is asked for, below our prefix."""
+    path: str = request.scope["path"]
+    return path.removeprefix(request.scope.get("root_path", ""))
+
+
+def _takes_an_id(route: WebRoute) -> bool:
+    return isinstance(route.about, Operation) and UUID in route.about.path.values()
 
 
 def _methods(routes: Iterable[WebRoute]) -> list[str]:

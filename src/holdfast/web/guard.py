@@ -93,10 +93,11 @@ def check_site(method: str, headers: Headers) -> None:
     """Refuse a write that a page of another site sends in the visitor's name."""
     if method in SAFE_METHODS:
         return
-    site = headers.get("sec-fetch-site")
-    if site is not None:
-        if site not in ("same-origin", "none"):
-            raise _cross_site(f"Sec-Fetch-Site is {site!r:.50}")
+    sites = headers.getlist("sec-fetch-site")
+    if sites:
+        for site in sites:
+            if site not in ("same-origin", "none"):
+                raise _cross_site(f"Sec-Fetch-Site is {site!r:.50}")
         return
     origin = headers.get("origin")
     if origin is None:

@@ -112,7 +112,9 @@ def _of_ours(error: HoldfastError) -> Problem:
             return Problem(409, "unique_conflict", said, {"task_id": str(error.task_id)})
         case PayloadError():
             status = 413 if error.problem == "too_large" else 422
-            return Problem(status, "payload", said, {"path": error.path, "place": error.place})
+            return Problem(
+                status, "payload", said, {"path": _in_calls(error), "place": error.place}
+            )
         case ConfigError():
             return Problem(422, "invalid", said, {"path": error.option})
         case WaitTimeout():
@@ -127,6 +129,13 @@ def _of_ours(error: HoldfastError) -> Problem:
             return Problem(503, "store", said, headers=dict(AGAIN_SOON))
         case _:
             return Problem(409, "refused", said)
+
+
+def _in_calls(error: PayloadError) -> str | None:
+    """Where it stands in the body of a send: of many, in which call."""
+    if error.place is None:
+        return error.path
+    return f"calls[{error.place}]" + (f".{error.path}" if error.path else "")
 
 
 def _unexpected(error: Exception) -> Problem:

@@ -67,8 +67,13 @@ class Tokens:
         """Those of a file."""
         try:
             text = path.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"the tokens in {path} cannot be read: {error}") from None
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise ConfigError(f"the tokens in {path} cannot be read: {why}") from None
+        except ValueError:
+            raise ConfigError(
+                f"the tokens in {path} cannot be read: the file is not text in UTF-8"
+            ) from None
         known = [
             _read_line(line, f"{path}, line {number}")
             for number, line in enumerate(text.splitlines(), 1)
@@ -109,7 +114,8 @@ def new_token() -> str:
 
 def line_of(name: str, roles: str, token: str) -> str:
     """The line that lets this token in."""
-    line = f"{name} {roles} sha256:{_digest(token).hex()}"
+    _check_name(name, "the new token")
+    line = f"{name} {''.join(roles.split())} sha256:{_digest(token).hex()}"
     _read_line(line, "the new token")
     return line
 
@@ -126,8 +132,7 @@ def _read_line(line: str, place: str) -> KnownToken:
     if digest is None:
         # Not quoted: somebody may have written the token itself.
         raise ConfigError(f"{place}: the hash is `sha256:` and 64 hexadecimal digits")
-    if not _NAME.fullmatch(name):
-        raise ConfigError(f"{place}: the name {name!r:.100} is not of letters, digits and . @ + -")
+    _check_name(name, place)
     try:
         visitor = read_answer(roles.split(","), name=name)
     except ConfigError:
@@ -136,6 +141,13 @@ def _read_line(line: str, place: str) -> KnownToken:
         ) from None
     assert visitor is not None
     return KnownToken(bytes.fromhex(digest[1]), visitor)
+
+
+def _check_name(name: str, place: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"{place}: the name {name!r:.100} is not of letters, digits and . _ @ + - (1 to 100)"
+        )
 
 
 def _digest(token: str) -> bytes:

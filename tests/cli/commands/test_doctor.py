@@ -42,7 +42,7 @@ def test_patience(operator: Operator, lab: Lab) -> None:
     join(lab, "w-1")
     assert "queue-behind" not in operator("doctor", "--json", code=20).out
     assert "queue-behind" in operator("doctor", "--json", "--patience", "10s", code=20).out
-    assert "is not a duration" in operator("doctor", "--patience", "soon", code=2).err
+    assert "is not a length of time" in operator("doctor", "--patience", "soon", code=2).err
 
 
 def test_what_was_stored_cannot_steer_the_terminal(operator: Operator, lab: Lab) -> None:

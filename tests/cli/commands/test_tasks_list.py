@@ -127,7 +127,7 @@ def test_dead_letters(operator: Operator, lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--status", "LOST"], "'LOST' is not a valid TaskStatus; there are WAITING"),
+        (["--status", "LOST"], "'LOST' is no status; there are WAITING"),
         (["--since", "yesterday"], "'yesterday' is not a time"),
         (["--limit", "0"], "0 is not in the range"),
         (["--after", "xyz"], "'xyz' is not a task id"),

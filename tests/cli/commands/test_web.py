@@ -129,7 +129,9 @@ def test_a_new_token_is_printed_with_its_line(tmp_path: Path) -> None:
     visitor = Tokens.in_file(tmp_path / "tokens").holder(token)
     assert visitor is not None
     assert (visitor.name, visitor.role.word, visitor.payloads) == ("anna", "operate", True)
-    assert run("web", "--new-token", "an na").code == 2
+    spaced = run("web", "--new-token", "an na")
+    assert (spaced.code, "the name 'an na' is not of letters" in spaced.err) == (2, True)
+    assert run("web", "--new-token", "anna", "--roles", "read, payloads").code == 0
     assert run("web", "--new-token", "anna", "--roles", "root").code == 2
 
 

@@ -83,25 +83,51 @@ def test_without_annotations_anything_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "kwargs", "message"),
+    ("args", "kwargs", "path", "message"),
     [
-        ((), {}, "task 'add' needs 'a'; its parameters are (a, b=2, /, c=0.5, *, d='x')"),
-        ((1, 2, 3.0, "y"), {}, "takes 3 positional arguments, and 4 were given"),
-        ((1,), {"e": 1}, "has no parameter named 'e'"),
-        ((1,), {"a": 1}, "has no parameter named 'a'"),
-        ((1, 2, 3.0), {"c": 1.0}, "was given 'c' twice, by position and by name"),
-        (("1",), {}, "argument a of task 'add' does not fit its annotation: expected int, got str"),
-        ((1.5,), {}, "argument a of task 'add' does not fit its annotation: expected int"),
-        ((True,), {}, "argument a of task 'add' does not fit its annotation: expected int"),
-        ((1,), {"d": None}, "argument d of task 'add' does not fit its annotation: expected str"),
+        (
+            (),
+            {},
+            "kwargs.a",
+            "task 'add' needs 'a'; its parameters are (a, b=2, /, c=0.5, *, d='x')",
+        ),
+        ((1, 2, 3.0, "y"), {}, "args[3]", "takes 3 positional arguments, and 4 were given"),
+        ((1,), {"e": 1}, "kwargs.e", "has no parameter named 'e'"),
+        ((1,), {"a": 1}, "kwargs.a", "has no parameter named 'a'"),
+        ((1, 2, 3.0), {"c": 1.0}, "kwargs.c", "was given 'c' twice, by position and by name"),
+        (
+            ("1",),
+            {},
+            "args[0]",
+            "argument a of task 'add' does not fit its annotation: expected int, got str",
+        ),
+        (
+            (1, 1.5),
+            {},
+            "args[1]",
+            "argument b of task 'add' does not fit its annotation: expected int",
+        ),
+        (
+            (True,),
+            {},
+            "args[0]",
+            "argument a of task 'add' does not fit its annotation: expected int",
+        ),
+        (
+            (1,),
+            {"d": None},
+            "kwargs.d",
+            "argument d of task 'add' does not fit its annotation: expected str",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(
-    args: tuple[Any, ...], kwargs: dict[str, Any], message: str
+    args: tuple[Any, ...], kwargs: dict[str, Any], path: str, message: str
 ) -> None:
     with pytest.raises(PayloadError) as caught:
         ADD.check(*encode_arguments(args, kwargs)[:2])
     assert message in str(caught.value)
+    assert caught.value.path == path
     assert caught.value.problem == "mismatch"
 
 
@@ -110,7 +136,7 @@ def test_the_place_inside_an_argument_is_named() -> None:
 
     with pytest.raises(PayloadError) as caught:
         through(Signature(f, "f"), orders=[{"id": 1, "tags": []}, {"id": "x", "tags": []}])
-    assert caught.value.path == "orders[1].id"
+    assert caught.value.path == "kwargs.orders[1].id"
 
 
 def test_what_the_worker_gets_is_what_was_checked() -> None:

@@ -58,23 +58,25 @@ def test_a_pattern_is_tried_without_adding_it(refused: WebClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "path"),
     [
-        {**BODY, "cron": "61 * * * *"},
-        {**BODY, "tz": "Nowhere/Land"},
-        {**BODY, "every": 60},
-        {"task": "any"},
-        {**BODY, "task": "a b"},
-        {"at": "2020-01-01T00:00:00Z", "task": "any"},
-        {**BODY, "overlap": "never"},
-        {**BODY, "start": "2030-01-02T00:00:00Z", "end": "2030-01-01T00:00:00Z"},
-        {**BODY, "task": "add", "kwargs": {"a": "x"}},
-        {"every": 0.1, "task": "any"},
+        ({**BODY, "cron": "61 * * * *"}, "cron"),
+        ({**BODY, "tz": "Nowhere/Land"}, "tz"),
+        ({**BODY, "every": 60}, "cron"),
+        ({"task": "any"}, "cron"),
+        ({**BODY, "task": "a b"}, "task"),
+        ({"at": "2020-01-01T00:00:00Z", "task": "any"}, "at"),
+        ({**BODY, "overlap": "never"}, "overlap"),
+        ({**BODY, "start": "2030-01-02T00:00:00Z", "end": "2030-01-01T00:00:00Z"}, "end"),
+        ({**BODY, "task": "add", "kwargs": {"a": "x"}}, "kwargs.a"),
+        ({**BODY, "options": {"queue": "a b"}}, "options.queue"),
+        ({"every": 0.1, "task": "any"}, "every"),
     ],
 )
-def test_a_schedule_that_makes_no_sense_is_422(body: Any, refused: WebClient) -> None:
+def test_a_schedule_that_makes_no_sense_is_422(body: Any, path: str, refused: WebClient) -> None:
     answer = refused.send("PUT", AT, json=body)
     assert answer.status_code == 422, answer.text
+    assert answer.json()["path"] == path
     assert refused.get("/api/v1/schedules").json()["schedules"] == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from uuid import uuid4
@@ -47,17 +48,37 @@ def test_the_same_id_is_the_same_task(client: WebClient) -> None:
 @pytest.mark.parametrize(
     ("body", "path"),
     [
-        ({"name": "add", "args": ["x"]}, "a"),
-        ({"name": "add", "kwargs": {"self": 1}}, None),
+        ({"name": "add", "args": ["x"]}, "args[0]"),
+        ({"name": "add", "args": [1], "kwargs": {"b": {}}}, "kwargs.b"),
+        ({"name": "add", "kwargs": {"self": 1}}, "kwargs.self"),
+        ({"name": "add"}, "kwargs.a"),
+        ({"name": "add", "arg": [1]}, "arg"),
+        ({"name": "add", "args": [1], "options": {"prio": 1}}, "options.prio"),
+        ({"name": "add", "args": [1], "options": {"queue": "a b"}}, "options.queue"),
+        (
+            {
+                "name": "add",
+                "args": [1],
+                "options": {"good_for": 1, "good_until": "2030-01-01T00:00:00Z"},
+            },
+            "options.good_until",
+        ),
         ({"name": "add", "args": 7}, "args"),
         ({"name": "a b"}, "name"),
         ({"name": ""}, "name"),
         ({"name": "x" * 10_000}, "name"),
         ({"name": "add", "id": "7"}, "id"),
         ({"name": "add", "args": [1], "options": {"tags": ["a\x00"]}}, "options.tags[0]"),
-        ({"name": "add", "args": [1], "options": {"unique": {"period": 0}}}, None),
+        (
+            {"name": "add", "args": [1], "options": {"unique": {"period": 0}}},
+            "options.unique.period",
+        ),
+        (
+            {"name": "add", "args": [1], "options": {"unique": {"period": 1, "until": "ended"}}},
+            "options.unique.until",
+        ),
         ({"name": "other", "args": [10**30]}, "args[0]"),
-        ({}, ""),
+        ({}, "name"),
     ],
 )
 def test_what_does_not_fit_is_422_and_nothing_is_sent(
@@ -77,6 +98,7 @@ def test_what_does_not_fit_is_422_and_nothing_is_sent(
 def test_what_is_no_json_is_400(text: bytes, refused: WebClient) -> None:
     answer = refused.post(SEND, content=text)
     assert answer.status_code in (400, 422), answer.text
+    assert ("surrogate" in answer.text) is (b"ud800" in text)
 
 
 def test_json_that_is_nested_too_deeply_is_422(refused: WebClient) -> None:
@@ -111,6 +133,20 @@ def test_too_large_is_413_before_it_is_read(client: WebClient) -> None:
     assert client.post(SEND, json=payload).status_code in (413, 422)
 
 
+def test_a_body_that_does_not_come_is_408(
+    refused: WebClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.web.context.BODY_PATIENCE", 0.05)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    answer = refused.post(SEND, content=pieces(), headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["kind"]) == (408, "too_slow")
+    assert answer.headers["connection"] == "close"
+
+
 def test_many_are_sent_all_or_none(app: Holdfast, client: WebClient) -> None:
     calls: list[Any] = [{"args": [1]}, {"kwargs": {"a": 2, "b": 3}}]
     answer = client.post(f"{SEND}/many", json={"name": "add", "calls": calls})
@@ -119,6 +155,7 @@ def test_many_are_sent_all_or_none(app: Holdfast, client: WebClient) -> None:
     assert [app.handle(id).info().kwargs for id in ids] == [{}, {"a": 2, "b": 3}]
     wrong = client.post(f"{SEND}/many", json={"name": "add", "calls": [*calls, {"args": ["x"]}]})
     assert (wrong.status_code, wrong.json()["place"]) == (422, 2)
+    assert wrong.json()["path"] == "calls[2].args[0]"
     both = client.post(f"{SEND}/many", json={"name": "add", "calls": [{"args": [], "kwargs": {}}]})
     assert both.json()["path"] == "calls[0].kwargs"
     assert len(app.control.tasks.list().tasks) == 2

@@ -86,7 +86,7 @@ def test_deleting_and_the_second_time(app: Holdfast, admin: WebClient) -> None:
         ({"queue": "a\x00b"}, "queue"),
         ({"queue": "a b"}, "queue"),
         ({"queue": "x" * 101}, "queue"),
-        ({"colour": 1}, ""),
+        ({"colour": 1}, "colour"),
         ([], ""),
     ],
 )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+from uuid import UUID
+
 import pytest
 
-from holdfast import Holdfast
+from holdfast import Holdfast, TaskStatus
 from tests.client.conftest import Hands
 from tests.web.client import WebClient
+
+NOBODY: Final = UUID(int=0)
 
 
 def test_a_list_is_walked_in_pages(app: Holdfast, admin: WebClient) -> None:
@@ -78,13 +83,56 @@ def test_an_unknown_id_is_404(what: str, id: str, refused: WebClient) -> None:
         ("submitted_until=yesterday", "submitted_until"),
         ("workflow_id=7", "workflow_id"),
         ("before=7", "before"),
-        ("colour=red", ""),
+        ("submitted_from=2026", "submitted_from"),
+        ("submitted_until=0.5", "submitted_until"),
+        ("before=null", "before"),
+        ("colour=red", "colour"),
     ],
 )
 def test_a_query_that_is_wrong_says_where(query: str, path: str, refused: WebClient) -> None:
     answer = refused.get(f"/api/v1/tasks?{query}")
     assert answer.status_code == 422, answer.text
     assert answer.json()["path"] == path
+
+
+def test_words_that_it_may_be_are_told(refused: WebClient) -> None:
+    """Wherever the word stands: in a query, in a body, in a part of it."""
+    listed = refused.get("/api/v1/tasks?status=failed").json()
+    assert listed["detail"].endswith(f"'failed'; there are {', '.join(TaskStatus)}")
+    body = {"verb": "cancel", "filter": {"status": ["PENDING", "pending"]}}
+    chosen = refused.post("/api/v1/tasks/select", json=body).json()
+    assert chosen["path"] == "filter.status[1]"
+    assert "there are WAITING" in chosen["detail"]
+    verb = refused.post("/api/v1/tasks/select", json={"verb": "stop"}).json()
+    assert verb["detail"].endswith("there are cancel, resubmit, reschedule, delete")
+    until = {"name": "any", "options": {"unique": {"until": "never"}}}
+    sent = refused.post("/api/v1/tasks", json=until).json()
+    assert sent["path"] == "options.unique.until"
+    assert sent["detail"].endswith("there are started, ended, deleted")
+
+
+def test_null_is_no_attempt(refused: WebClient) -> None:
+    answer = refused.get(f"/api/v1/tasks/{NOBODY}/log?attempt=null")
+    assert (answer.status_code, answer.json()["path"]) == (422, "attempt")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("GET", "/api/v1/tasks/cancel", "POST"),
+        ("DELETE", "/api/v1/tasks/count", "GET, HEAD"),
+        ("OPTIONS", "/api/v1/tasks", "GET, HEAD, POST"),
+        ("POST", "/metrics", "GET, HEAD"),
+        ("PUT", f"/api/v1/tasks/{NOBODY}", "DELETE, GET, HEAD"),
+    ],
+)
+def test_another_method_is_405_and_says_which(
+    method: str, path: str, allow: str, refused: WebClient
+) -> None:
+    answer = refused.send(method, path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allow), answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"] == f"there is no {method} '{path}' here, but {allow}"
 
 
 def test_a_task_that_does_not_run_has_no_stack(app: Holdfast, admin: WebClient) -> None:

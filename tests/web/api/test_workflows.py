@@ -118,15 +118,15 @@ def test_one_is_started_by_its_name(app: Holdfast, web: Callable[..., WebClient]
     [
         ({"name": "nobody-has-it"}, 404, None),
         ({"name": "nightly", "version": 7}, 404, None),
-        ({"args": [1]}, 422, "password"),
-        ({"args": []}, 422, None),
-        ({"options": {"unique": {"on_conflict": "debounce"}}}, 422, "unique"),
+        ({"args": [1]}, 422, "args[0]"),
+        ({"args": []}, 422, "kwargs.password"),
+        ({"options": {"unique": {"on_conflict": "debounce"}}}, 422, "options.unique"),
         ({"options": {"deadline": 0}}, 422, "options.deadline"),
-        ({"options": {"queue": "q"}}, 422, "options"),
+        ({"options": {"queue": "q"}}, 422, "options.queue"),
     ],
 )
 def test_a_start_that_makes_no_sense_is_refused(
-    change: Any, status: int, path: str | None, sent: WorkflowHandle[Any], admin: WebClient
+    change: Any, status: int, path: str, sent: WorkflowHandle[Any], admin: WebClient
 ) -> None:
     answer = admin.post(ALL, json={"name": "nightly", "args": ["x"], **change})
     assert answer.status_code == status, answer.text

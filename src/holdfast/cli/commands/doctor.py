@@ -5,6 +5,7 @@ Owns the page and the exit code. What is looked at, and what it means, is in `cl
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Final
 
 import click
@@ -30,10 +31,11 @@ _STYLES: Final = {
     default=PATIENCE,
     show_default=True,
     metavar="TIME",
+    callback=times.span,
     help="How long a transaction may be open, or a task wait: 30s, 5m, 2h.",
 )
 @operates()
-def doctor(session: CommandSession, patience: str) -> None:
+def doctor(session: CommandSession, patience: timedelta) -> None:
     """Find what endangers tasks, or keeps them from running.
 
     Each finding has what it means and what to do about it. It changes nothing, and may be run at

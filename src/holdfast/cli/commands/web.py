@@ -121,6 +121,7 @@ def web(place: PlaceOptions, new_token: str | None, roles: str, **given: Any) ->
 def _serve(found: Place, place: PlaceOptions, tokens: Tokens | None, given: dict[str, Any]) -> None:
     import uvicorn
 
+    from holdfast.cli.web_connection import WebConnection
     from holdfast.client.acting import system_user
     from holdfast.web.access import Role, Visitor
     from holdfast.web.dashboard import Dashboard
@@ -139,6 +140,8 @@ def _serve(found: Place, place: PlaceOptions, tokens: Tokens | None, given: dict
     server = uvicorn.Server(
         uvicorn.Config(
             dashboard,
+            http=WebConnection,
+            ws="none",
             log_config=None,
             access_log=False,
             server_header=False,

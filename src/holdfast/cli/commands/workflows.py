@@ -33,11 +33,11 @@ def _statuses(
     ctx: click.Context, param: click.Parameter, given: Sequence[str]
 ) -> tuple[WorkflowStatus, ...]:
     names = [name.strip().upper() for text in given for name in text.split(",")]
-    try:
-        return tuple(dict.fromkeys(WorkflowStatus(name) for name in names))
-    except ValueError as error:
-        known = ", ".join(WorkflowStatus)
-        raise click.BadParameter(f"{error}; there are {known}", ctx, param) from None
+    for name in names:
+        if name not in list(WorkflowStatus):
+            known = ", ".join(WorkflowStatus)
+            raise click.BadParameter(f"{name!r} is no status; there are {known}", ctx, param)
+    return tuple(dict.fromkeys(WorkflowStatus(name) for name in names))
 
 
 _FILTERS: Final = (

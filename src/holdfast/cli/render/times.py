@@ -86,6 +86,16 @@ def read(text: str) -> Given:
     return span
 
 
+def span(ctx: click.Context, param: click.Parameter, value: str) -> timedelta:
+    """The callback of an option that takes a length of time: `90`, `90s`, `12h`."""
+    try:
+        return timedelta(microseconds=span_us(_seconds(value.strip()), option="time"))
+    except (ConfigError, OverflowError):
+        raise click.BadParameter(
+            f"{value!r} is not a length of time: give seconds, or 90s, 15m, 12h, 30d", ctx, param
+        ) from None
+
+
 def _seconds(text: str) -> float | str:
     try:
         return float(text)

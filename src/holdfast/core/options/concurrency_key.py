@@ -12,6 +12,7 @@ from string import Formatter
 from typing import Any, Final
 
 from holdfast.core.errors import ConfigError, PayloadError
+from holdfast.core.payload.signature import argument_path
 from holdfast.core.secret import Secret
 
 __all__ = ["LONGEST_KEY", "KeyTemplate", "check_key"]
@@ -93,24 +94,27 @@ class KeyTemplate:
     def fill(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
         """The key of a call; None if what it is made of is None: the call has no key."""
         parts: list[str] = []
+        path: str | None = None
         for before, field, place, default in self._parts:
             parts.append(before)
             if field is None:
                 continue
-            value = args[place] if 0 <= place < len(args) else kwargs.get(field, default)
+            is_placed = 0 <= place < len(args)
+            value = args[place] if is_placed else kwargs.get(field, default)
+            path = argument_path(place if is_placed else field)
             if value is None:
                 return None
             if isinstance(value, Secret):
                 raise PayloadError(
                     f"the concurrency key {self.text!r} is made of the secret {field}, and keys "
                     "are shown: name another parameter, or options(concurrency_key=…)",
-                    path=field,
+                    path=path,
                 )
             if isinstance(value, list | tuple | dict | set | frozenset | bytes):
                 raise PayloadError(
                     f"the concurrency key {self.text!r} is made of {field}={value!r:.100}, which "
                     "is no single value: name a parameter that is a text or a number",
-                    path=field,
+                    path=path,
                 )
             parts.append(str(value))
         key = "".join(parts)
@@ -119,7 +123,7 @@ class KeyTemplate:
             raise PayloadError(
                 f"the concurrency key {self.text!r} of this call is {key!r:.300}, which {wrong}: "
                 f"give 1 to {LONGEST_KEY} characters, or options(concurrency_key=…)",
-                path=self._parts[0][1] or "",
+                path=path,
             )
         return key
 

@@ -33,7 +33,7 @@ from holdfast.core.payload.codec import (
 from holdfast.core.payload.round_trip import OpenType, ValueChange, find_bytes_as_text
 from holdfast.core.result import TaskResult
 
-__all__ = ["Arguments", "Signature"]
+__all__ = ["Arguments", "Signature", "argument_path"]
 
 Decode = Callable[[Raw], Any]
 Arguments = tuple[list[Any], dict[str, Any]]
@@ -158,24 +158,25 @@ class Signature:
             return
         back, named = self.decode(args_json, kwargs_json)
         for index, (value, arrives) in enumerate(zip(args, back, strict=True)):
-            place = self._place(index)
-            name = place if index < len(self._positional) else _REST
-            self._check_type(value, arrives, place, open_types.get(name))
+            name = self._place(index) if index < len(self._positional) else _REST
+            self._check_type(value, arrives, index, open_types.get(name))
         for place, value in kwargs.items():
             name = place if place in self._keyword else _OTHERS
             self._check_type(value, named[place], place, open_types.get(name))
 
-    def _check_type(self, value: Any, arrives: Any, place: str, kind: OpenType | None) -> None:
+    def _check_type(
+        self, value: Any, arrives: Any, place: int | str, kind: OpenType | None
+    ) -> None:
         find = find_bytes_as_text if kind is None else kind.find_change
         change = find(value, arrives)
         if change is None:
             return
-        path = place + change.path
+        name = self._name(place)
         why = "no annotation says what it is" if kind is not None else "its annotation is text"
         raise PayloadError(
-            f"argument {path} of task {self.name!r} {change.words}, because {why}: annotate the "
-            f"parameter{_example(place, change)}, or send plain data",
-            path=path,
+            f"argument {name}{change.path} of task {self.name!r} {change.words}, because {why}: "
+            f"annotate the parameter{_example(name, change)}, or send plain data",
+            path=argument_path(place) + change.path,
         )
 
     def decode(self, args_json: str, kwargs_json: str) -> Arguments:
@@ -191,7 +192,7 @@ class Signature:
         self._check_names(len(given), named, kinds.others is not None)
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        place = ""
+        place: str | None = None
         try:
             for decode, piece in zip(kinds.positional, given, strict=False):
                 args.append(decode(piece))
@@ -200,7 +201,7 @@ class Signature:
             for place, piece in named.items():
                 kwargs[place] = kinds.of(place)(piece)
         except PayloadError as error:
-            raise self._misfit(error, place or self._place(len(args))) from error
+            raise self._misfit(error, len(args) if place is None else place) from error
         return args, kwargs
 
     def encode_result(self, value: Any, limit: int = DEFAULT_LIMIT) -> str:
@@ -239,34 +240,41 @@ class Signature:
     def _check_names(self, given: int, named: Iterable[str], takes_others: bool) -> None:
         if given > len(self._positional) and not self._rest:
             takes = len(self._positional)
-            raise self._wrong(f"takes {takes} positional arguments, and {given} were given")
+            what = f"takes {takes} positional arguments, and {given} were given"
+            raise self._wrong(what, takes)
         for name in named:
             if name not in self._keyword:
                 if not takes_others:
-                    raise self._wrong(f"has no parameter named {name!r}")
+                    raise self._wrong(f"has no parameter named {name!r}", name)
             elif name in self._positional[:given]:
-                raise self._wrong(f"was given {name!r} twice, by position and by name")
+                raise self._wrong(f"was given {name!r} twice, by position and by name", name)
         missing = [
             name for name, index in self._required if not 0 <= index < given and name not in named
         ]
         if missing:
-            raise self._wrong(f"needs {', '.join(map(repr, missing))}")
+            raise self._wrong(f"needs {', '.join(map(repr, missing))}", missing[0])
 
-    def _wrong(self, what: str) -> PayloadError:
+    def _wrong(self, what: str, place: int | str) -> PayloadError:
         bare = [p.replace(annotation=p.empty) for p in self._parameters]
         shown = inspect.Signature(bare)
         return PayloadError(
-            f"task {self.name!r} {what}; its parameters are {shown}", problem="mismatch"
+            f"task {self.name!r} {what}; its parameters are {shown}",
+            path=argument_path(place),
+            problem="mismatch",
         )
 
     def _place(self, index: int) -> str:
         return self._positional[index] if index < len(self._positional) else f"args[{index}]"
 
-    def _misfit(self, error: PayloadError, place: str) -> PayloadError:
-        path = place + (error.path or "")
+    def _name(self, place: int | str) -> str:
+        return self._place(place) if isinstance(place, int) else place
+
+    def _misfit(self, error: PayloadError, place: int | str) -> PayloadError:
+        inside = error.path or ""
         return PayloadError(
-            f"argument {path} of task {self.name!r} does not fit its annotation: {error}",
-            path=path,
+            f"argument {self._name(place)}{inside} of task {self.name!r} does not fit its "
+            f"annotation: {error}",
+            path=argument_path(place) + inside,
             problem="mismatch",
         )
 
@@ -343,6 +351,11 @@ class Signature:
                 option=parameter.name,
             )
         return decoder(Any)  # never sent: its default serves
+
+
+def argument_path(place: int | str) -> str:
+    """Where an argument stands in a call: `args[0]`, `kwargs.a`."""
+    return f"args[{place}]" if isinstance(place, int) else f"kwargs.{place}"
 
 
 def _example(place: str, change: ValueChange) -> str:

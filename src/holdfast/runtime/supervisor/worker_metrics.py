@@ -1,7 +1,8 @@
 """What a worker's own port tells Prometheus: of the fleet, and of itself.
 
 Owns the rest between two readings of the store: it lasts fifty times as long as the reading took,
-and `_KEPT` seconds at least, however many ask. While the store is away it is not asked, and the
+and `_KEPT` seconds at least, however many ask. The reading has a thread of its own, because a store
+that hangs does not answer before Prometheus loses patience: then, and while the store is away, the
 worker tells of itself alone.
 """
 
@@ -29,7 +30,8 @@ log = logging.getLogger("holdfast.worker")
 
 _KEPT: Final = 2.0
 _REST_FOR_WORK: Final = 50
-_WAIT: Final = 8.0
+_WAIT: Final = 5.0
+"""Seconds that whoever asks waits for the store: less than the ten that Prometheus waits for us."""
 _STATES: Final = ("starting", "ready", "leaving")
 
 
@@ -56,7 +58,8 @@ class WorkerMetrics:
             ("engine", store.engine),
         )
         self._started_at = time.time()
-        self._reading = threading.Lock()
+        self._mutex = threading.Lock()
+        self._reading: threading.Thread | None = None
         self._found: FleetReading | None = None
         self._stale_at = 0.0
 
@@ -69,13 +72,26 @@ class WorkerMetrics:
         """The fleet as it is, or was some seconds ago; None if that cannot be told."""
         if self._outage.is_on:
             return None
-        if monotonic() >= self._stale_at and self._reading.acquire(timeout=_WAIT):
+        reading = self._begin()
+        if reading is not None:
+            reading.join(_WAIT)
+        return self._found if monotonic() < self._stale_at else None
+
+    def _begin(self) -> threading.Thread | None:
+        """The reading that goes on, or a new one; None if what is known is new enough."""
+        with self._mutex:
+            if self._reading is not None and self._reading.is_alive():
+                return self._reading
+            if monotonic() < self._stale_at:
+                return None
+            reading = threading.Thread(target=self._read, name="holdfast-metrics", daemon=True)
             try:
-                if monotonic() >= self._stale_at:
-                    self._read()
-            finally:
-                self._reading.release()
-        return self._found
+                reading.start()
+            except RuntimeError:
+                # There can be no more threads; the worker's own are more important.
+                return None
+            self._reading = reading
+            return reading
 
     def _read(self) -> None:
         began = monotonic()

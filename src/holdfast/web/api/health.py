@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final, Literal
 
 import msgspec
 
 from holdfast.core.errors import HoldfastError
+from holdfast.core.redaction import redact
 from holdfast.web.api.operation import operation
 from holdfast.web.context import Context
 from holdfast.web.problem import AGAIN_SOON, Refusal
 
 __all__ = ["ROUTES"]
+
+_log = logging.getLogger("holdfast.web")
 
 
 class LiveDocument(msgspec.Struct, kw_only=True):
@@ -37,8 +41,9 @@ async def ready(context: Context) -> ReadyDocument:
     """Say whether the database answers."""
     try:
         await context.control.anow()
-    except HoldfastError:
+    except HoldfastError as error:
         # What is wrong is logged, and shown to those who may read; this is open to all.
+        _log.warning("not ready: %s", redact(str(error)))
         said = "the store does not answer; the server's log says why"
         raise Refusal(503, "not_ready", said, dict(AGAIN_SOON)) from None
     return ReadyDocument()

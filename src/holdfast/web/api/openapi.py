@@ -32,6 +32,7 @@ TEXTS: Final = {
     401: "No token, or one that is not known.",
     403: "The visitor may not do this, or a page of another site has sent it.",
     404: "There is no such thing.",
+    408: "The body took too long.",
     409: "The status of the task does not allow it, or something else is in the way.",
     413: "The body is too large; it was not read.",
     415: "The body is not application/json.",
@@ -180,7 +181,7 @@ def _responses(route: WebRoute, about: Operation, by_type: Mapping[int, Any]) ->
     if about.path:
         statuses |= {404}
     if about.body is not None:
-        statuses |= {400, 413, 415}
+        statuses |= {400, 408, 413, 415}
     for status in sorted(statuses):
         found[str(status)] = {"$ref": _PROBLEM}
     return found

@@ -16,7 +16,8 @@ from holdfast.core.errors import ConfigError
 from holdfast.web.access import Role
 from holdfast.web.api.operation import operation
 from holdfast.web.api.queues import ChangedDocument
-from holdfast.web.api.sending import OptionsBody, named_task
+from holdfast.web.api.request_values import placed
+from holdfast.web.api.sending import OF_UNIQUE, OptionsBody, named_task
 from holdfast.web.api.task_documents import UnreadableDocument, unreadable
 from holdfast.web.api.task_filter import Moment, Name
 from holdfast.web.context import Context
@@ -153,16 +154,26 @@ class AddScheduleBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     @property
     def when(self) -> str | timedelta | datetime:
         """When it fires, for `app.control.schedules`."""
-        given: list[str | timedelta | datetime] = []
-        if self.cron is not UNSET:
-            given.append(self.cron)
-        if self.every is not UNSET:
-            given.append(timedelta(seconds=self.every))
-        if self.at is not UNSET:
-            given.append(self.at)
+        given = self._whens
         if len(given) != 1:
             raise Refusal(422, "invalid", "give one of cron, every and at", path="cron")
-        return given[0]
+        return next(iter(given.values()))
+
+    @property
+    def place_of_when(self) -> str:
+        """Where it stands."""
+        return next(iter(self._whens), "cron")
+
+    @property
+    def _whens(self) -> dict[str, str | timedelta | datetime]:
+        found: dict[str, str | timedelta | datetime] = {}
+        if self.cron is not UNSET:
+            found["cron"] = self.cron
+        if self.every is not UNSET:
+            found["every"] = timedelta(seconds=self.every)
+        if self.at is not UNSET:
+            found["at"] = self.at
+        return found
 
 
 class RunDocument(msgspec.Struct, kw_only=True):
@@ -254,7 +265,8 @@ async def list_ticks(context: Context, schedule: str, query: HistoryOfTicksQuery
 @operation("PUT", "/schedules/{schedule}", tag="schedules", needs=Role.ADMIN)
 async def add_schedule(context: Context, schedule: str, body: AddScheduleBody) -> ScheduleDocument:
     """Add a schedule, or change one that was added before. It stays until it is deleted."""
-    task = named_task(context, body.task, body.version).options(**body.options.given)
+    with placed(OptionsBody, {"name": "task"}):
+        task = named_task(context, body.task, body.version)
     options: Any = {
         "tz": body.tz,
         "overlap": body.overlap,
@@ -264,9 +276,10 @@ async def add_schedule(context: Context, schedule: str, body: AddScheduleBody) -
     options |= {
         name: getattr(body, name) for name in ("start", "end") if getattr(body, name) is not UNSET
     }
-    call = task.call(*body.args, **body.kwargs)
-    async with context.acting():
-        info = await context.control.schedules.aadd(schedule, body.when, call, **options)
+    with placed(OptionsBody, {**OF_UNIQUE, "when": body.place_of_when}):
+        call = task.options(**body.options.given).call(*body.args, **body.kwargs)
+        async with context.acting():
+            info = await context.control.schedules.aadd(schedule, body.when, call, **options)
     return ScheduleDocument.of(info, context.payloads)
 
 

@@ -19,12 +19,21 @@ from holdfast.client.task import Task
 from holdfast.core.options.unique import Unique
 from holdfast.web.access import Role
 from holdfast.web.api.operation import operation
+from holdfast.web.api.request_values import placed
 from holdfast.web.api.task_actions import Priority, Queue, Seconds
 from holdfast.web.api.task_filter import Moment, Name
 from holdfast.web.context import Context
 from holdfast.web.problem import Refusal
 
-__all__ = ["ROUTES", "OptionsBody", "SentDocument", "UniqueBody", "named_task", "payload_room"]
+__all__ = [
+    "OF_UNIQUE",
+    "ROUTES",
+    "OptionsBody",
+    "SentDocument",
+    "UniqueBody",
+    "named_task",
+    "payload_room",
+]
 
 _ROOM: Final = 100_000
 """Bytes of a body beside the arguments."""
@@ -45,6 +54,10 @@ class UniqueBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def made(self) -> Unique:
         """The same, for `options(unique=…)`."""
         return Unique(self.key, on_conflict=self.on_conflict, period=self.period, until=self.until)
+
+
+OF_UNIQUE: Final = {name: f"options.unique.{name}" for name in UniqueBody.__struct_fields__}
+"""Where its fields stand in a body."""
 
 
 class OptionsBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -152,11 +165,12 @@ async def send_task(context: Context, body: SendBody) -> SentDocument:
     checked against the task's signature if this app knows it. With an `id` of yours the request may
     be repeated when its answer was lost.
     """
-    options = body.options.given
-    if body.id is not None:
-        options["id"] = body.id
     task = named_task(context, body.name, body.version)
-    handle = await task.options(**options).asend(*body.args, **body.kwargs)
+    with placed(OptionsBody, OF_UNIQUE):
+        options = body.options.given
+        if body.id is not None:
+            options["id"] = body.id
+        handle = await task.options(**options).asend(*body.args, **body.kwargs)
     await _note(context, handle, body.name)
     return SentDocument(id=handle.id, created=handle.created)
 
@@ -171,8 +185,9 @@ async def send_many_tasks(context: Context, body: SendManyBody) -> SentManyDocum
             raise Refusal(422, "invalid", f"{path}: give args or kwargs, not both", path=path)
         given = call.args if call.kwargs is UNSET else call.kwargs
         calls.append([] if given is UNSET else given)
-    task = named_task(context, body.name, body.version).options(**body.options.given)
-    handles = await task.asend_many(calls)
+    task = named_task(context, body.name, body.version)
+    with placed(OptionsBody, OF_UNIQUE):
+        handles = await task.options(**body.options.given).asend_many(calls)
     sent = sum(handle.created for handle in handles)
     async with context.acting():
         await context.control.audit.arecord(

@@ -46,7 +46,9 @@ class SeriesQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """The same, for `app.control.stats`."""
         given: Any = {name: getattr(self, name) for name in SeriesQuery.__struct_fields__}
         options: SeriesOptions = {  # type: ignore[assignment]
-            name: seconds_or_text(value) for name, value in given.items() if value is not UNSET
+            name: seconds_or_text(value) if name in ("last", "step") else value
+            for name, value in given.items()
+            if value is not UNSET
         }
         return options
 

@@ -19,6 +19,7 @@ from holdfast.core.errors import IllegalTransition, TaskNotFound
 from holdfast.core.status import TaskStatus
 from holdfast.web.access import Role
 from holdfast.web.api.operation import operation
+from holdfast.web.api.request_values import placed
 from holdfast.web.api.task_filter import Moment, TaskWhere
 from holdfast.web.bulk_verb import BulkAnswer, BulkVerb, count, do_to_filter, do_to_ids
 from holdfast.web.context import Context
@@ -30,7 +31,9 @@ MOST: Final = 10_000
 """Tasks of one request."""
 Seconds = Annotated[float, Meta(ge=0, le=3_153_600_000, description="Seconds; 0 is at once.")]
 Priority = Annotated[int, Meta(ge=1, le=100)]
-Queue = Annotated[str, Meta(min_length=1, max_length=100)]
+Queue = Annotated[
+    str, Meta(min_length=1, max_length=100, extra_json_schema={"pattern": "^[A-Za-z0-9_.:-]+$"})
+]
 
 
 class StatusDocument(msgspec.Struct, kw_only=True):
@@ -216,15 +219,17 @@ async def cancel_tasks(context: Context, body: TaskSelection) -> BulkDocument:
 @operation("POST", "/tasks/resubmit", tag="actions", needs=Role.OPERATE, refusals=[404])
 async def resubmit_tasks(context: Context, body: ResubmitTaskSelection) -> BulkDocument:
     """Let ended tasks run again, by their ids or by a filter."""
-    act = _plain(context.control.tasks.aresubmit, **body.options.options)
-    return await selected(context, "resubmit", body, act)
+    with placed(ResubmitBody):
+        act = _plain(context.control.tasks.aresubmit, **body.options.options)
+        return await selected(context, "resubmit", body, act)
 
 
 @operation("POST", "/tasks/reschedule", tag="actions", needs=Role.OPERATE, refusals=[404])
 async def reschedule_tasks(context: Context, body: RescheduleSelection) -> BulkDocument:
     """Change the time, queue or priority of tasks that wait, by their ids or by a filter."""
-    act = _plain(context.control.tasks.areschedule, **body.options.options)
-    return await selected(context, "reschedule", body, act)
+    with placed(RescheduleBody):
+        act = _plain(context.control.tasks.areschedule, **body.options.options)
+        return await selected(context, "reschedule", body, act)
 
 
 @operation("POST", "/tasks/delete", tag="actions", needs=Role.ADMIN, refusals=[404])

@@ -22,7 +22,9 @@ __all__ = ["DeadWhere", "Moment", "Name", "PageSize", "TaskWhere", "Word"]
 
 Moment = Annotated[datetime, Meta(tz=True, description="With a time zone: 2026-11-15T02:30:00Z")]
 Word = Annotated[str, Meta(max_length=1000)]
-Name = Annotated[str, Meta(min_length=1, max_length=255)]
+Name = Annotated[
+    str, Meta(min_length=1, max_length=255, extra_json_schema={"pattern": "^[A-Za-z0-9_.:-]+$"})
+]
 PageSize = Annotated[int, Meta(ge=1, le=MAX_PAGE)]
 
 _PAGE = ("before", "limit", "step")

@@ -130,7 +130,9 @@ class ChartQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """The same, for `app.control.workers`."""
         given: Any = {"last": self.last, "until": self.until, "step": self.step}
         options: HistoryOptions = {  # type: ignore[assignment]
-            name: seconds_or_text(value) for name, value in given.items() if value is not UNSET
+            name: seconds_or_text(value) if name in ("last", "step") else value
+            for name, value in given.items()
+            if value is not UNSET
         }
         return options
 

@@ -17,7 +17,8 @@ from holdfast.client.workflow import WorkflowOptions
 from holdfast.core.errors import HoldfastError, UnknownTask
 from holdfast.web.access import Role
 from holdfast.web.api.operation import operation
-from holdfast.web.api.sending import SentDocument, UniqueBody, payload_room
+from holdfast.web.api.request_values import placed
+from holdfast.web.api.sending import OF_UNIQUE, SentDocument, UniqueBody, payload_room
 from holdfast.web.api.task_filter import Moment, Name
 from holdfast.web.context import Context
 from holdfast.web.problem import Refusal
@@ -79,18 +80,19 @@ async def start_workflow(context: Context, body: StartBody) -> SentDocument:
     before this answers, and the whole is written in one transaction. With an `id` of yours the
     request may be repeated when its answer was lost.
     """
-    options = body.options.given
-    if body.id is not None:
-        options["id"] = body.id
     try:
         workflow = context.app.named_workflow(body.name, version=body.version)
     except UnknownTask as error:
         said = f"{error}. A workflow is built by its code: serve with `holdfast web --app`"
         raise Refusal(404, "unknown_workflow", said) from None
-    chosen = workflow.options(**options)
     try:
-        handle = await chosen.asend_plain(body.args, body.kwargs)
-    except HoldfastError:
+        with placed(StartOptionsBody, OF_UNIQUE):
+            options = body.options.given
+            if body.id is not None:
+                options["id"] = body.id
+            chosen = workflow.options(**options)
+            handle = await chosen.asend_plain(body.args, body.kwargs)
+    except (HoldfastError, Refusal):
         raise
     except Exception as error:
         log.warning("workflow %r could not be built", body.name, exc_info=error)
