@@ -10,11 +10,12 @@ import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import cached_property, partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 from uuid import UUID
 
 from holdfast.client import one_task
 from holdfast.client.access import Access, Using
+from holdfast.client.awaited import Awaited
 from holdfast.client.config import Config, Settings
 from holdfast.client.decorator import TaskDecorator
 from holdfast.client.handle import TaskHandle
@@ -25,19 +26,26 @@ from holdfast.client.sending.call import Form, PreparedCall
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN, CallOptions, SendOptions, choose
 from holdfast.client.task import Task
-from holdfast.client.wait import aended, ended
-from holdfast.client.workflow import workflow_handle
+from holdfast.client.wait import TASKS, aended, ended
+from holdfast.client.workflow import (
+    PreparedWorkflow,
+    astart_prepared,
+    start_prepared,
+    workflow_handle,
+)
 from holdfast.client.workflow_decorator import WorkflowDecorator
 from holdfast.client.workflow_function import WorkflowFunction, workflow_named
-from holdfast.client.workflow_handle import WorkflowHandle
+from holdfast.client.workflow_handle import WORKFLOWS, WorkflowHandle
 from holdfast.client.workflow_verbs import one as one_workflow
 from holdfast.core.errors import ConfigError, HoldfastError
 from holdfast.core.hooks import AppHooks
 from holdfast.core.identity import sought
 from holdfast.core.records import TaskRecord
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.core.tracing import Tracing
+from holdfast.core.workflows.inputs import is_map
 from holdfast.core.workflows.records import WorkflowRecord
+from holdfast.store.verbs.inspect import Ending
 
 if TYPE_CHECKING:
     from holdfast.client.control import Control
@@ -47,7 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Holdfast", "NamedTasks"]
 
-R = TypeVar("R")
+H = TypeVar("H", bound="TaskHandle[Any] | WorkflowHandle[Any]")
 
 _MOST_CALLERS = 20
 
@@ -148,6 +156,14 @@ class Holdfast:
         """Make a send that failed again, under the same id: one task, however often."""
         return await self._dispatch.aresend(_call_of(error))
 
+    def resend_workflow(self, error: HoldfastError) -> WorkflowHandle[Any]:
+        """Make a send of a workflow that failed again, under the same id: one, however often."""
+        return start_prepared(self._dispatch, _workflow_of(error))
+
+    async def aresend_workflow(self, error: HoldfastError) -> WorkflowHandle[Any]:
+        """Make a send of a workflow that failed again, under the same id: one, however often."""
+        return await astart_prepared(self._dispatch, _workflow_of(error))
+
     def resend_many(self, error: HoldfastError) -> list[TaskHandle[Any]]:
         """Make a `send_many` that failed again, under the same ids."""
         return self._dispatch.send_all(_calls_of(error), repeated=True)
@@ -183,11 +199,13 @@ class Holdfast:
 
     def workflow_handle(self, workflow_id: UUID | str) -> WorkflowHandle[Any]:
         """The handle of a workflow, by its id; `TaskNotFound` if there is none."""
-        return self._workflow(self._access.run(partial(one_workflow, sought(workflow_id))))
+        raw = sought(workflow_id, "workflow")
+        return self._workflow(self._access.run(partial(one_workflow, raw)))
 
     async def aworkflow_handle(self, workflow_id: UUID | str) -> WorkflowHandle[Any]:
         """The handle of a workflow, by its id; `TaskNotFound` if there is none."""
-        found = await self._access.arun(partial(one_workflow, sought(workflow_id)))
+        raw = sought(workflow_id, "workflow")
+        found = await self._access.arun(partial(one_workflow, raw))
         return self._workflow(found)
 
     def _workflow(self, record: WorkflowRecord) -> WorkflowHandle[Any]:
@@ -196,38 +214,51 @@ class Holdfast:
         decode = known.signature.decode_result if known is not None and builds else None
         return workflow_handle(self._dispatch, record.id, created=False, decode=decode)
 
+    @overload
     def wait(
         self, handles: Iterable[TaskHandle[Any]], timeout: float | None = None
-    ) -> list[TaskStatus]:
-        """Sleep until all these tasks have ended; how each did, in their order."""
+    ) -> list[TaskStatus]: ...
+    @overload
+    def wait(
+        self, handles: Iterable[WorkflowHandle[Any]], timeout: float | None = None
+    ) -> list[WorkflowStatus]: ...
+    def wait(self, handles: Iterable[Any], timeout: float | None = None) -> list[Any]:
+        """Sleep until all these tasks, or workflows, have ended; how each did, in their order."""
         wanted = list(handles)
-        found = dict(ended(self._access, {_raw(handle) for handle in wanted}, timeout))
-        return [found[_raw(handle)].status for handle in wanted]
+        kind = _kind_of(wanted)
+        found = dict(ended(self._access, {*map(_raw, wanted)}, timeout, kind))
+        return [_status(found[_raw(handle)]) for handle in wanted]
 
+    @overload
     async def await_(
         self, handles: Iterable[TaskHandle[Any]], timeout: float | None = None
-    ) -> list[TaskStatus]:
-        """Sleep until all these tasks have ended; how each did, in their order."""
+    ) -> list[TaskStatus]: ...
+    @overload
+    async def await_(
+        self, handles: Iterable[WorkflowHandle[Any]], timeout: float | None = None
+    ) -> list[WorkflowStatus]: ...
+    async def await_(self, handles: Iterable[Any], timeout: float | None = None) -> list[Any]:
+        """Sleep until all these tasks, or workflows, have ended; how each did, in their order."""
         wanted = list(handles)
-        ids = {_raw(handle) for handle in wanted}
-        found = {task_id: news async for task_id, news in aended(self._access, ids, timeout)}
-        return [found[_raw(handle)].status for handle in wanted]
+        news = aended(self._access, {*map(_raw, wanted)}, timeout, _kind_of(wanted))
+        found = {id: ending async for id, ending in news}
+        return [_status(found[_raw(handle)]) for handle in wanted]
 
-    def as_completed(
-        self, handles: Iterable[TaskHandle[R]], timeout: float | None = None
-    ) -> Iterator[TaskHandle[R]]:
-        """These handles, each when its task has ended, in whatever state."""
+    def as_completed(self, handles: Iterable[H], timeout: float | None = None) -> Iterator[H]:
+        """These handles of tasks, or of workflows, each when that has ended, in whatever state."""
         by_id = {_raw(handle): handle for handle in handles}
-        for task_id, _ in ended(self._access, by_id.keys(), timeout):
-            yield by_id[task_id]
+        kind = _kind_of(by_id.values())
+        for id, _ in ended(self._access, by_id.keys(), timeout, kind):
+            yield by_id[id]
 
     async def aas_completed(
-        self, handles: Iterable[TaskHandle[R]], timeout: float | None = None
-    ) -> AsyncIterator[TaskHandle[R]]:
-        """These handles, each when its task has ended, in whatever state."""
+        self, handles: Iterable[H], timeout: float | None = None
+    ) -> AsyncIterator[H]:
+        """These handles of tasks, or of workflows, each when that has ended, in whatever state."""
         by_id = {_raw(handle): handle for handle in handles}
-        async for task_id, _ in aended(self._access, by_id.keys(), timeout):
-            yield by_id[task_id]
+        kind = _kind_of(by_id.values())
+        async for id, _ in aended(self._access, by_id.keys(), timeout, kind):
+            yield by_id[id]
 
     def close(self) -> None:
         """Let what is under way end, and close the database. Closing twice is no error."""
@@ -289,7 +320,8 @@ class Holdfast:
         )
 
     def _handle(self, record: TaskRecord) -> TaskHandle[Any]:
-        return self._dispatch.handle(UUID(bytes=record.id), record.task_name, record.version)
+        id, of_map = UUID(bytes=record.id), is_map(record.inputs)
+        return self._dispatch.handle(id, record.task_name, record.version, of_map=of_map)
 
 
 def _modules_of_callers() -> list[str]:
@@ -306,16 +338,35 @@ def _modules_of_callers() -> list[str]:
     return found
 
 
-def _raw(handle: TaskHandle[Any]) -> bytes:
+def _raw(handle: TaskHandle[Any] | WorkflowHandle[Any]) -> bytes:
     return handle.id.bytes
+
+
+def _kind_of(handles: Iterable[object]) -> Awaited[Any]:
+    kinds = {WORKFLOWS if isinstance(handle, WorkflowHandle) else TASKS for handle in handles}
+    if len(kinds) > 1:
+        raise ConfigError("tasks and workflows are not waited for at once: do one after the other")
+    return kinds.pop() if kinds else TASKS
+
+
+def _status(ending: Ending | WorkflowStatus) -> TaskStatus | WorkflowStatus:
+    return ending.status if isinstance(ending, Ending) else ending
 
 
 def _call_of(error: HoldfastError) -> PreparedCall:
     if isinstance(error.call, PreparedCall):
         return error.call
+    if isinstance(error.call, PreparedWorkflow):
+        raise ConfigError("this error comes from the send of a workflow: use resend_workflow")
     if error.call is not None:
         raise ConfigError("this error comes from send_many: use resend_many")
     raise ConfigError(f"{type(error).__name__} does not come from a send, so nothing can be resent")
+
+
+def _workflow_of(error: HoldfastError) -> PreparedWorkflow:
+    if isinstance(error.call, PreparedWorkflow):
+        return error.call
+    raise ConfigError(f"{type(error).__name__} does not come from the send of a workflow")
 
 
 def _calls_of(error: HoldfastError) -> tuple[PreparedCall, ...]:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import pytest
@@ -42,7 +43,7 @@ def started(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
 
 
 def watched(app: Holdfast) -> int:
-    return len(app._access.waiter._watches)
+    return app._access.waiter.watchers()
 
 
 def test_a_wait_ends_with_the_task(app: Holdfast, hands: Hands) -> None:
@@ -84,7 +85,7 @@ def test_two_wait_for_one(app: Holdfast, hands: Hands) -> None:
     handle = app.send("any")
     first, answers = started(lambda: handle.get(timeout=30))
     second, more = started(lambda: handle.wait(timeout=30))
-    until(lambda: len(app._access.waiter._watches.get(handle.id.bytes, ())) == 2)
+    until(lambda: app._access.waiter.watchers(handle.id.bytes) == 2)
     hands.finish(handle, "7")
     first.join(30)
     second.join(30)
@@ -186,7 +187,8 @@ def test_a_task_that_was_deleted_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(waiter, "MISSING_EVERY", 1)
     handle = app.send("any")
-    monkeypatch.setattr(waiter, "endings", lambda ids: inspect.statuses([]))
+    unheard = replace(wait.TASKS, endings=lambda ids: inspect.endings([]))
+    monkeypatch.setattr("holdfast.client.handle.TASKS", unheard)
     thread, answers = started(lambda: handle.get(timeout=30))
     until(lambda: watched(app) == 1)
     handle.cancel()

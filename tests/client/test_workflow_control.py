@@ -297,4 +297,4 @@ def test_why_names_some_of_those_that_any_is_waited_for(plant: Plant) -> None:
     handle = wf.send()
     why = str(handle.step("first").why())
     assert "it waits for any 1 of step 'try-0' (PENDING), step 'try-1' (PENDING) and step" in why
-    assert "or for the end, of the other steps" in str(handle.step("end").why())
+    assert str(handle.step("end").why()).endswith(": it waits for the end of all other steps")

@@ -63,6 +63,9 @@ def test_a_task_may_wait_for_others_with_one_process_only(fresh_site: MakeSite) 
     assert site.send("gather-async-inside", [1, 2, 3]).get(20) == 12
     # One is heard of while the others have not begun.
     assert site.send("gather-unequal", [1, 1, 1]).get(20) == 6
+    # A whole workflow is waited for like a task.
+    assert site.send("parent-of-workflow", [1, 2]).get(20) == [2, 4]
+    assert site.send("gather-workflows", [1, 2]).get(20) == 6
     # A child that was not needed after all has not died young: nobody waits on its account.
     assert "died" not in worker.said
     # The children that stood in for those that waited are gone again.

@@ -74,6 +74,11 @@ def pause(lab: Lab, id: bytes, by: str | None = None) -> list[bytes]:
     return paused
 
 
+def unheld(lab: Lab) -> list[bytes]:
+    """Paused workflows of which not all steps are held that have not begun."""
+    return lab.run(steering.unheld(lab.run(steering.tended()).paused))
+
+
 def resume(lab: Lab, id: bytes) -> list[bytes]:
     """Resume a whole with its parts, and release their steps."""
     resumed = lab.run(steering.resume(id))

@@ -101,9 +101,9 @@ class _Scene:
 
 
 @reads
-def explain(task_id: bytes) -> Steps[Why]:
-    """Why a task is where it is."""
-    return _explanation((yield from _look_around(task_id, None)))
+def explain(task_id: bytes, *, in_whole: bool = False) -> Steps[Why]:
+    """Why a task is where it is; `in_whole`: what is being done to its workflow has been said."""
+    return _explanation((yield from _look_around(task_id, None, in_whole=in_whole)))
 
 
 @reads
@@ -117,7 +117,7 @@ def unattended(task_id: bytes, waiter: bytes | None) -> Steps[Why | None]:
     return None if scene.workers and not stuck else _explanation(scene)
 
 
-def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
+def _look_around(task_id: bytes, waiter: bytes | None, *, in_whole: bool = False) -> Steps[_Scene]:
     found = yield from tasks_by_id([task_id])
     if task_id not in found:
         raise TaskNotFound(task_id)
@@ -138,7 +138,7 @@ def _look_around(task_id: bytes, waiter: bytes | None) -> Steps[_Scene]:
     failed: AttemptRecord | None = None
     if task.attempt and not task.status.is_terminal:
         failed = (yield from last_errors([task_id])).get(task_id)
-    in_workflow = yield from explain_steps.reasons(task)
+    in_workflow = yield from explain_steps.reasons(task, in_whole=in_whole)
     return _Scene(
         task,
         next((queue for queue in queues if queue.queue_name == task.queue_name), None),
@@ -194,7 +194,8 @@ def _reasons(scene: _Scene) -> Iterator[str]:
     match task.status:
         case TaskStatus.WAITING:
             yield from scene.in_workflow
-            if not task.handed_over:
+            if not (task.handed_over or scene.in_workflow):
+                # Its parents cannot be found: somebody has deleted them by hand.
                 some = "one more dependency" if task.deps_needed == 1 else "more dependencies"
                 yield f"it waits for {some} ({task.deps_needed} needed, {task.deps_open} open)"
         case TaskStatus.SCHEDULED:

@@ -21,21 +21,28 @@ from holdfast.store.verbs.workflows import EdgeRecord
 __all__ = ["paused_or_stopping", "reasons"]
 
 _MOST: Final = 5
+_DEEPEST: Final = 20
+_MOST_COUNTED: Final = 1000
 _WORDS: Final = {"success": "to complete", "failure": "to fail", "always": "to end"}
 _SKIPPED: Final = ("UPSTREAM_FAILED", "UPSTREAM_CANCELLED", "UPSTREAM_SUCCEEDED")
 
 
-def reasons(task: TaskRecord) -> Steps[Sequence[str]]:
-    """What its workflow and the steps above it have to do with a task; nothing for any other."""
+def reasons(task: TaskRecord, *, in_whole: bool = False) -> Steps[Sequence[str]]:
+    """What its workflow and the steps above it have to do with a task; nothing for any other.
+
+    `in_whole`: it is said of the workflow already what is being done to it.
+    """
     if task.workflow_id is None:
         return ()
     wholes = yield from workflows.read([task.workflow_id, task.id])
     found: list[str] = []
     whole = wholes.get(task.workflow_id)
-    if whole is not None and not task.status.is_terminal:
+    if whole is not None and not task.status.is_terminal and not in_whole:
         found += paused_or_stopping(whole, "its workflow")
     if task.status is TaskStatus.WAITING and task.handed_over:
         found += yield from _handed_over(task, wholes.get(task.id))
+    elif task.handed_over and task.status in (TaskStatus.FAILED, TaskStatus.CANCELLED):
+        found += yield from _cause_within(task)
     elif task.status is TaskStatus.WAITING or task.error_code in _SKIPPED:
         edges = yield from workflows.edges([task.id])
         found += yield from _above(task, edges)
@@ -59,9 +66,30 @@ def _above(task: TaskRecord, edges: Sequence[EdgeRecord]) -> Steps[list[str]]:
             some = "any " if task.deps_needed < task.deps_open else ""
             some = f"{some}{task.deps_needed} of " if some else ""
             found.append(f"it waits for {some}{_list(shown, len(these))} {words}")
-    if any(edge.kind == "gate" and not edge.resolved for edge in edges):
-        found.append("it waits for the first failure, or for the end, of the other steps")
+    waits = {edge.kind for edge in edges if not edge.resolved}
+    if "error gate" in waits:
+        found.append("it waits for the first failure of another step")
+    if "end gate" in waits:
+        found.append("it waits for the end of all other steps")
     return found
+
+
+def _cause_within(task: TaskRecord) -> Steps[list[str]]:
+    """Which of the steps that it added was the first to end badly."""
+    found: list[str] = []
+    for _ in range(_DEEPEST):
+        scope = yield from workflows.scope(task.id)
+        if scope is None or scope.error is None:
+            break
+        tasks = yield from tasks_by_id([scope.error.id])
+        if scope.error.id not in tasks:
+            break
+        task = tasks[scope.error.id]
+        why = task.failed_reason or task.error_code or ""
+        found.append(f"of the steps that it added, {_step(task)} was the first to end badly: {why}")
+        if not task.handed_over:
+            break
+    return found[-1:]
 
 
 def _handed_over(task: TaskRecord, part: WorkflowRecord | None) -> Steps[list[str]]:
@@ -70,16 +98,14 @@ def _handed_over(task: TaskRecord, part: WorkflowRecord | None) -> Steps[list[st
         named = f"workflow {UUID(bytes=part.id)} ({part.name}), which is {part.status.value}"
         said = paused_or_stopping(part, "that workflow")
         return [f"its code has run, and it ends with {named}", *said]
-    live: list[str] = []
-    number, after = 0, bytes(16)
-    page, _ = yield from workflows.steps(task.workflow_id or b"", after=after, limit=1000)
-    for step in page:
-        if step.scope_id == task.id and not step.status.is_terminal:
-            number += 1
-            live.append(f"step {step.name!r} ({step.status.value})")
+    live = yield from workflows.live_added(task.id, limit=_MOST_COUNTED)
     if not live:
         return ["its code has run, and it ends with the steps that it added"]
-    return [f"its code has run, and it ends with {_list(live[:_MOST], number)}, which it added"]
+    tasks = yield from tasks_by_id(live[:_MOST])
+    shown = _list([_step(tasks[id]) for id in live[:_MOST] if id in tasks], len(live))
+    if len(live) == _MOST_COUNTED:
+        shown = shown.replace(" more", " more at least")
+    return [f"its code has run, and it ends with {shown}, which it added"]
 
 
 def paused_or_stopping(whole: WorkflowRecord, noun: str = "it") -> Iterator[str]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from holdfast.core.errors import TaskNotFound
+from holdfast.core.errors import Noun, TaskNotFound
 from holdfast.store.op import Op, Steps, reads
 from holdfast.store.verbs import workflows
 from holdfast.store.verbs.inspect import find_ids, statuses
@@ -84,13 +84,13 @@ def find(text: str, limit: int) -> Steps[list[bytes]]:
 @reads
 def find_workflows(text: str, limit: int) -> Steps[list[bytes]]:
     """The same for workflows."""
-    return (yield from _look(_readings_of(text), workflows.find_ids, limit))
+    return (yield from _look(_readings_of(text, "workflow"), workflows.find_ids, limit))
 
 
-def _readings_of(text: str) -> list[Ends]:
+def _readings_of(text: str, noun: Noun = "task") -> list[Ends]:
     readings = parse(text)
     if not readings:
-        raise TaskNotFound(text)
+        raise TaskNotFound(text, noun=noun)
     return readings
 
 

@@ -23,7 +23,7 @@ from holdfast.client.access import Access
 from holdfast.client.explain import Why, explain
 from holdfast.client.info import Attempt, Progress, TaskInfo, error_of
 from holdfast.client.one_task import ResubmitOptions, resubmission
-from holdfast.client.wait import Deadline, adoze, aended, doze, ended
+from holdfast.client.wait import TASKS, Deadline, adoze, aended, doze, ended
 from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import (
     PayloadError,
@@ -34,13 +34,13 @@ from holdfast.core.errors import (
     TaskNotCompleted,
     TaskStalled,
 )
-from holdfast.core.payload.codec import from_json
+from holdfast.core.payload.codec import from_json, split_array
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.status import TaskStatus
 from holdfast.store.verbs import inspect
 from holdfast.store.verbs.inspect import Ending
 
-__all__ = ["Decode", "TaskHandle"]
+__all__ = ["Decode", "TaskHandle", "decoder_of_list"]
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -152,19 +152,22 @@ class TaskHandle(Generic[R_co]):
 
     def get(self, timeout: float | None = None) -> R_co:
         """Wait for the task's value; raises `TaskFailed`, `TaskCancelled`, … if there is none."""
-        return cast("R_co", _value_of(self._id, self._ended(timeout), self._decode))
+        ending = self._with_value(self._ended(timeout))
+        return cast("R_co", _value_of(self._id, ending, self._decode))
 
     async def aget(self, timeout: float | None = None) -> R_co:
         """Wait for the task's value; raises `TaskFailed`, `TaskCancelled`, … if there is none."""
-        return cast("R_co", _value_of(self._id, await self._aended(timeout), self._decode))
+        ending = await self._awith_value(await self._aended(timeout))
+        return cast("R_co", _value_of(self._id, ending, self._decode))
 
     def outcome(self, timeout: float | None = None) -> TaskResult[R_co, TaskError]:
         """Wait for the task's value or error; never raises for the task's own failure."""
-        return _outcome_of(self._ended(timeout), self._decode)
+        return _outcome_of(self._with_value(self._ended(timeout)), self._decode)
 
     async def aoutcome(self, timeout: float | None = None) -> TaskResult[R_co, TaskError]:
         """Wait for the task's value or error; never raises for the task's own failure."""
-        return _outcome_of(await self._aended(timeout), self._decode)
+        ending = await self._awith_value(await self._aended(timeout))
+        return _outcome_of(ending, self._decode)
 
     def follow(self, timeout: float | None = None) -> Iterator[TaskInfo]:
         """The task now and after every change that can be seen, until it has ended."""
@@ -178,8 +181,8 @@ class TaskHandle(Generic[R_co]):
             if info.status.is_terminal:
                 return
             if deadline.has_passed:
-                raise deadline.error(self._id, info.status)
-            doze(self._access, self._id, deadline.within(LOOK))
+                raise deadline.error(self._id, info.status, TASKS)
+            doze(self._access, self._id, deadline.within(LOOK), TASKS)
 
     async def afollow(self, timeout: float | None = None) -> AsyncIterator[TaskInfo]:
         """The task now and after every change that can be seen, until it has ended."""
@@ -193,8 +196,8 @@ class TaskHandle(Generic[R_co]):
             if info.status.is_terminal:
                 return
             if deadline.has_passed:
-                raise deadline.error(self._id, info.status)
-            await adoze(self._access, self._id, deadline.within(LOOK))
+                raise deadline.error(self._id, info.status, TASKS)
+            await adoze(self._access, self._id, deadline.within(LOOK), TASKS)
 
     def cancel(self) -> TaskStatus:
         """Cancel the task; the status it has then.
@@ -237,12 +240,34 @@ class TaskHandle(Generic[R_co]):
         return f"<TaskHandle {self.id}>"
 
     def _ended(self, timeout: float | None) -> Ending:
-        ((_, ending),) = ended(self._access, [self._id], timeout)
+        ((_, ending),) = ended(self._access, [self._id], timeout, TASKS)
         return ending
 
     async def _aended(self, timeout: float | None) -> Ending:
-        ((_, ending),) = [news async for news in aended(self._access, [self._id], timeout)]
+        ((_, ending),) = [news async for news in aended(self._access, [self._id], timeout, TASKS)]
         return ending
+
+    def _with_value(self, ending: Ending) -> Ending:
+        if not _left_its_value(ending):
+            return ending
+        result = self._access.run_own(partial(one_task.value_of_step, self._id))
+        return ending._replace(result=result)
+
+    async def _awith_value(self, ending: Ending) -> Ending:
+        if not _left_its_value(ending):
+            return ending
+        result = await self._access.arun_own(partial(one_task.value_of_step, self._id))
+        return ending._replace(result=result)
+
+
+def decoder_of_list(decode: Decode) -> Decode:
+    """Reads a list, given what reads one item of it."""
+    return lambda text: [decode(bytes(item).decode()) for item in split_array(text)]
+
+
+def _left_its_value(ending: Ending) -> bool:
+    """Whether the value is that of the steps that it added."""
+    return bool(ending.handed_over) and ending.status is TaskStatus.COMPLETED
 
 
 def _value_of(task_id: bytes, ending: Ending, decode: Decode | None) -> Any:

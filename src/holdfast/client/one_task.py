@@ -8,19 +8,27 @@ operation, so nothing of it is committed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TypeAlias, TypedDict
 
-from holdfast.core.errors import IllegalTransition, TaskNotFound, UnreadableRow
+from holdfast.core.errors import (
+    IllegalTransition,
+    PayloadError,
+    TaskNotFound,
+    UnreadableRow,
+)
+from holdfast.core.identity import as_uuid
 from holdfast.core.lifecycle import Verb
 from holdfast.core.moment import optional_us
 from holdfast.core.options import checks
 from holdfast.core.records import TaskRecord
 from holdfast.core.status import TaskStatus
+from holdfast.core.workflows.inputs import Missing
 from holdfast.store.op import Op, Steps, reads, writes
 from holdfast.store.verbs import cancel as cancelling
-from holdfast.store.verbs import evidence, inspect, operate
+from holdfast.store.verbs import evidence, inspect, operate, step_results
 
 __all__ = [
     "ManyVerb",
@@ -32,6 +40,7 @@ __all__ = [
     "resubmit",
     "show",
     "status",
+    "value_of_step",
 ]
 
 ManyVerb: TypeAlias = "Callable[[Sequence[bytes]], Op[dict[bytes, bool]]]"
@@ -53,7 +62,23 @@ def show(task_id: bytes) -> Steps[TaskRecord]:
         raise unreadable[0]
     if task_id not in found:
         raise TaskNotFound(task_id)
-    return found[task_id]
+    record = found[task_id]
+    if record.handed_over and record.status is TaskStatus.COMPLETED:
+        try:
+            result = yield from step_results.result(task_id)
+        except Missing:
+            return record
+        return replace(record, result=result)
+    return record
+
+
+@reads
+def value_of_step(task_id: bytes) -> Steps[str]:
+    """The value of a completed step that added others: what these have left."""
+    try:
+        return (yield from step_results.result(task_id))
+    except Missing as missing:
+        raise PayloadError(f"the value of task {as_uuid(task_id)} is gone: {missing}") from None
 
 
 @reads

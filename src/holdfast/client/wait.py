@@ -1,4 +1,4 @@
-"""Sleeping until tasks end, in a thread or in a coroutine.
+"""Sleeping until tasks, or workflows, end, in a thread or in a coroutine.
 
 Owns the caller's side of waiting: the order of arrival, the deadline, and the remark in the
 log when nobody is there to run the task. The looking is done by `waiter`, for all at once.
@@ -12,112 +12,116 @@ from __future__ import annotations
 import copy
 import logging
 import time
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeVar
 
 from holdfast.client.access import Access
-from holdfast.client.explain import Why, unattended
+from holdfast.client.awaited import Awaited
+from holdfast.client.explain import unattended
 from holdfast.client.waiter import parts
-from holdfast.core.errors import ConfigError, HoldfastError, TaskNotFound, WaitTimeout
+from holdfast.core.errors import ConfigError, HoldfastError, WaitTimeout
 from holdfast.core.identity import current, running
-from holdfast.core.status import TaskStatus
+from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.store.op import Steps, reads
 from holdfast.store.verbs.inspect import Ending, endings, statuses
 
-__all__ = ["Deadline", "adoze", "aended", "doze", "ended"]
+__all__ = ["TASKS", "Deadline", "adoze", "aended", "doze", "ended"]
 
-News: TypeAlias = "tuple[bytes, Ending]"
-_TaskNews: TypeAlias = "tuple[bytes, Ending | Exception]"
+E = TypeVar("E")
 
+TASKS: Final[Awaited[Ending]] = Awaited("task", endings, statuses, unattended)
 REMARK_AFTER: Final = 5.0
 LEND_AFTER: Final = 0.1
 """Seconds that a task waits for others before its worker may use its place."""
 _log = logging.getLogger("holdfast.client")
 
 
-def ended(access: Access, ids: Collection[bytes], timeout: float | None) -> Iterator[News]:
-    """Each task and how it ended, as they end; `WaitTimeout` when that takes too long."""
+def ended(
+    access: Access, ids: Collection[bytes], timeout: float | None, kind: Awaited[E]
+) -> Iterator[tuple[bytes, E]]:
+    """Each of these and how it ended, as they end; `WaitTimeout` when that takes too long."""
     patience = _Patience(timeout)
     left = set(ids)
     for part in parts(sorted(left)):
-        for task_id, ending in access.run_own(partial(_look, part)).items():
-            left.discard(task_id)
-            yield task_id, ending
-    heard: SimpleQueue[_TaskNews] = SimpleQueue()
-    with access.waiter.watch(left, lambda task_id, news: heard.put((task_id, news))):
+        for id, ending in access.run_own(partial(_look, part, kind)).items():
+            left.discard(id)
+            yield id, ending
+    heard: SimpleQueue[tuple[bytes, E | Exception]] = SimpleQueue()
+    with access.waiter.watch(left, lambda id, news: heard.put((id, news)), kind):
         while left:
             with _Loan() as loan:
                 while True:
                     try:
-                        task_id, news = heard.get(timeout=patience.next_stop(loan))
+                        id, news = heard.get(timeout=patience.next_stop(loan))
                         break
                     except Empty:
                         first = min(left)
                         if patience.deadline.has_passed:
-                            found = access.run_own(partial(statuses, [first]))
-                            raise patience.deadline.error(first, found.get(first)) from None
+                            found = access.run_own(partial(_standing, first, kind))
+                            raise patience.deadline.error(first, found, kind) from None
                         if not loan.begins() and patience.is_remarkable:
-                            _remark(access.run_own(partial(unattended, first, _waiting_task())))
-            left.discard(task_id)
-            yield task_id, _ending(news)
+                            asked = partial(kind.unattended, first, _waiting_task())
+                            _remark(access.run_own(asked))
+            left.discard(id)
+            yield id, _ending(news)
 
 
 async def aended(
-    access: Access, ids: Collection[bytes], timeout: float | None
-) -> AsyncIterator[News]:
+    access: Access, ids: Collection[bytes], timeout: float | None, kind: Awaited[E]
+) -> AsyncIterator[tuple[bytes, E]]:
     """The same, on an event loop."""
     import asyncio
 
     patience = _Patience(timeout)
     left = set(ids)
     for part in parts(sorted(left)):
-        for task_id, ending in (await access.arun_own(partial(_look, part))).items():
-            left.discard(task_id)
-            yield task_id, ending
+        for id, ending in (await access.arun_own(partial(_look, part, kind))).items():
+            left.discard(id)
+            yield id, ending
     loop = asyncio.get_running_loop()
-    heard: asyncio.Queue[_TaskNews] = asyncio.Queue()
+    heard: asyncio.Queue[tuple[bytes, E | Exception]] = asyncio.Queue()
 
-    def hear(task_id: bytes, news: Ending | Exception) -> None:
+    def hear(id: bytes, news: E | Exception) -> None:
         try:
-            loop.call_soon_threadsafe(heard.put_nowait, (task_id, news))
+            loop.call_soon_threadsafe(heard.put_nowait, (id, news))
         except RuntimeError:
             pass  # the loop was closed: nobody is left to be told
 
-    with access.waiter.watch(left, hear):
+    with access.waiter.watch(left, hear, kind):
         while left:
             with _Loan() as loan:
                 while True:
                     try:
                         async with asyncio.timeout(patience.next_stop(loan)):
-                            task_id, news = await heard.get()
+                            id, news = await heard.get()
                         break
                     except TimeoutError:
                         first = min(left)
                         if patience.deadline.has_passed:
-                            found = await access.arun_own(partial(statuses, [first]))
-                            raise patience.deadline.error(first, found.get(first)) from None
+                            found = await access.arun_own(partial(_standing, first, kind))
+                            raise patience.deadline.error(first, found, kind) from None
                         if not loan.begins() and patience.is_remarkable:
-                            asked = partial(unattended, first, _waiting_task())
+                            asked = partial(kind.unattended, first, _waiting_task())
                             _remark(await access.arun_own(asked))
-            left.discard(task_id)
-            yield task_id, _ending(news)
+            left.discard(id)
+            yield id, _ending(news)
 
 
-def doze(access: Access, task_id: bytes, seconds: float) -> None:
-    """Sleep for so long, or until the task has ended."""
+def doze(access: Access, id: bytes, seconds: float, kind: Awaited[Any]) -> None:
+    """Sleep for so long, or until it has ended."""
     try:
-        for _ in ended(access, [task_id], max(0.0, seconds)):
+        for _ in ended(access, [id], max(0.0, seconds), kind):
             pass
     except WaitTimeout:
         pass
 
 
-async def adoze(access: Access, task_id: bytes, seconds: float) -> None:
+async def adoze(access: Access, id: bytes, seconds: float, kind: Awaited[Any]) -> None:
     """The same, on an event loop."""
     try:
-        async for _ in aended(access, [task_id], max(0.0, seconds)):
+        async for _ in aended(access, [id], max(0.0, seconds), kind):
             pass
     except WaitTimeout:
         pass
@@ -149,11 +153,13 @@ class Deadline:
         """So many seconds, or fewer if not so many are left."""
         return seconds if self._at is None else min(seconds, self._at - time.monotonic())
 
-    def error(self, task_id: bytes, status: TaskStatus | None) -> HoldfastError:
+    def error(
+        self, id: bytes, status: TaskStatus | WorkflowStatus | None, kind: Awaited[Any]
+    ) -> HoldfastError:
         """What to raise when it has passed."""
         if status is None:
-            return TaskNotFound(task_id)
-        return WaitTimeout(task_id, self.timeout or 0.0, status)
+            return kind.missing(id)
+        return WaitTimeout(id, self.timeout or 0.0, status, noun=kind.noun)
 
 
 _NEVER: Final = Deadline(None)
@@ -215,27 +221,33 @@ def _waiting_task() -> bytes | None:
 
 
 @reads
-def _look(ids: Sequence[bytes]) -> Steps[dict[bytes, Ending]]:
+def _look(ids: Sequence[bytes], kind: Awaited[E]) -> Steps[dict[bytes, E]]:
     """Who has ended already; `TaskNotFound` for an id that does not exist."""
-    found = yield from endings(ids)
-    rest = [task_id for task_id in ids if task_id not in found]
+    found = yield from kind.endings(ids)
+    rest = [id for id in ids if id not in found]
     if rest:
-        known = yield from statuses(rest)
-        for task_id in rest:
-            if task_id not in known:
-                raise TaskNotFound(task_id)
+        known: Collection[bytes] = yield from kind.statuses(rest)
+        for id in rest:
+            if id not in known:
+                raise kind.missing(id)
     return found
 
 
-def _ending(news: Ending | Exception) -> Ending:
-    if isinstance(news, Ending):
-        return news
+@reads
+def _standing(id: bytes, kind: Awaited[Any]) -> Steps[TaskStatus | WorkflowStatus | None]:
+    found: Mapping[bytes, TaskStatus | WorkflowStatus] = yield from kind.statuses([id])
+    return found.get(id)
+
+
+def _ending(news: E | Exception) -> E:
     if isinstance(news, HoldfastError):
         # Several may wait for the same; each raises a copy with a traceback of its own.
         raise copy.copy(news) from news.__cause__
-    raise news
+    if isinstance(news, Exception):
+        raise news
+    return news
 
 
-def _remark(why: Why | None) -> None:
+def _remark(why: object | None) -> None:
     if why is not None:
         _log.warning("still waiting: %s", why)

@@ -1,4 +1,4 @@
-"""Waiting for tasks to end: one thread for each app, however many wait.
+"""Waiting for tasks, and workflows, to end: one thread for each app, however many wait.
 
 Invariant: every watched id is looked up once soon after it is watched, and again at every
 hint and at least every second or so; a look asks for all ids at once. A hint may be lost,
@@ -15,14 +15,15 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
-from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable, TaskNotFound
+from holdfast.client.awaited import Awaited
+from holdfast.core.errors import HoldfastError, StoreError, StoreUnavailable
 from holdfast.store.op import Channel
 from holdfast.store.protocol import Listener, Store
-from holdfast.store.verbs.inspect import Ending, endings, statuses
 
 __all__ = ["Waiter", "Watch", "parts"]
 
@@ -34,17 +35,21 @@ MISSING_EVERY: Final = 10
 REST: Final = 0.005
 """Least time between two looks at everything, so that a burst of hints is one look."""
 
-Heard: TypeAlias = Callable[[bytes, "Ending | Exception"], None]
+Heard: TypeAlias = Callable[[bytes, Any], None]
+"""Called with how it ended, or with an exception."""
 _log = logging.getLogger("holdfast.client")
 
 
 class Watch:
-    """Who wants to hear how some tasks end. Each is reported once; close it when done."""
+    """Who wants to hear how some of one kind end. Each is reported once; close it when done."""
 
-    __slots__ = ("heard", "open_ids", "_waiter")
+    __slots__ = ("heard", "kind", "open_ids", "_waiter")
 
-    def __init__(self, waiter: Waiter, ids: Iterable[bytes], heard: Heard) -> None:
+    def __init__(
+        self, waiter: Waiter, ids: Iterable[bytes], heard: Heard, kind: Awaited[Any]
+    ) -> None:
         self.heard = heard
+        self.kind = kind
         self.open_ids = set(ids)
         self._waiter = waiter
 
@@ -55,26 +60,35 @@ class Watch:
         self._waiter.forget(self)
 
 
+class _Board:
+    """Who watches what, of one kind."""
+
+    def __init__(self) -> None:
+        self.watches: dict[bytes, list[Watch]] = {}
+        self.fresh: set[bytes] = set()
+        """Not looked up yet."""
+
+
 class Waiter:
-    """Watches the ends of tasks for everybody in this process."""
+    """Watches the ends of tasks and workflows for everybody in this process."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._watches: dict[bytes, list[Watch]] = {}
-        self._fresh: set[bytes] = set()
+        self._boards: defaultdict[Awaited[Any], _Board] = defaultdict(_Board)
         self._thread: threading.Thread | None = None
         self._listener: Listener | None = None
         self._woken = threading.Event()
         self._closed = False
 
-    def watch(self, ids: Collection[bytes], heard: Heard) -> Watch:
+    def watch(self, ids: Collection[bytes], heard: Heard, kind: Awaited[Any]) -> Watch:
         """Begin to watch. `heard` is called on the waiter's thread and must return at once."""
-        watch = Watch(self, ids, heard)
+        watch = Watch(self, ids, heard, kind)
         with self._lock:
-            for task_id in watch.open_ids:
-                self._watches.setdefault(task_id, []).append(watch)
-            self._fresh |= watch.open_ids
+            board = self._boards[kind]
+            for id in watch.open_ids:
+                board.watches.setdefault(id, []).append(watch)
+            board.fresh |= watch.open_ids
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(
                     target=self._run, name="holdfast-waiter", daemon=True
@@ -86,13 +100,22 @@ class Waiter:
     def forget(self, watch: Watch) -> None:
         """Stop watching."""
         with self._lock:
-            for task_id in watch.open_ids:
-                left = [other for other in self._watches.get(task_id, ()) if other is not watch]
+            watches = self._boards[watch.kind].watches
+            for id in watch.open_ids:
+                left = [other for other in watches.get(id, ()) if other is not watch]
                 if left:
-                    self._watches[task_id] = left
+                    watches[id] = left
                 else:
-                    self._watches.pop(task_id, None)
+                    watches.pop(id, None)
             watch.open_ids.clear()
+
+    def watchers(self, id: bytes | None = None) -> int:
+        """How many watch this one; without an id, how many are watched."""
+        with self._lock:
+            boards = [board.watches for board in self._boards.values()]
+        if id is None:
+            return sum(map(len, boards))
+        return sum(len(watches.get(id, ())) for watches in boards)
 
     def close(self) -> None:
         """End the thread; whoever still waits hears no more."""
@@ -102,7 +125,7 @@ class Waiter:
         self._wake()
         if thread is not None and thread is not threading.current_thread():
             thread.join()
-        self._fail(StoreError("the app was closed while this was waiting for a task"))
+        self._fail(StoreError("the app was closed while this was waiting"))
 
     def _wake(self) -> None:
         self._woken.set()
@@ -125,10 +148,13 @@ class Waiter:
 
     def _ended(self) -> bool:
         with self._lock:
-            if self._closed or not self._watches:
+            if self._closed or self._is_idle():
                 self._thread = None
                 return True
             return False
+
+    def _is_idle(self) -> bool:
+        return not any(board.watches for board in self._boards.values())
 
     def _listen(self) -> None:
         with closing(self._store().listen(Channel.DONE)) as listener:
@@ -137,9 +163,12 @@ class Waiter:
             poll_at = rested_at = 0.0
             while not self._closed:
                 self._woken.clear()
+                fresh: dict[Awaited[Any], set[bytes]] = {}
                 with self._lock:
-                    fresh, self._fresh = self._fresh, set()
-                    idle = not self._watches
+                    for kind, board in self._boards.items():
+                        if board.fresh:
+                            fresh[kind], board.fresh = board.fresh, set()
+                    idle = self._is_idle()
                 if idle:
                     # A wake-up means that somebody has come; none means that nobody did.
                     listener.wait(LINGER)
@@ -161,41 +190,46 @@ class Waiter:
                     time.sleep(max(0.0, rested_at - time.monotonic()))
                     poll_at = 0.0
 
-    def _look(self, ids: set[bytes] | None) -> None:
-        """Ask how these (or all) watched tasks stand, and report those that have ended."""
-        for part in self._watched(ids):
-            for task_id, ending in self._store().run(endings(part)).items():
-                self._report(task_id, ending)
+    def _look(self, ids: Mapping[Awaited[Any], set[bytes]] | None) -> None:
+        """Ask how these (or all) that are watched stand, and report those that have ended."""
+        for kind, part in self._watched(ids):
+            for id, ending in self._store().run(kind.endings(part)).items():
+                self._report(kind, id, ending)
 
     def _look_for_missing(self) -> None:
-        """A task that was deleted while somebody waited for it will never end."""
-        for part in self._watched(None):
-            known = self._store().run(statuses(part))
-            for task_id in part:
-                if task_id not in known:
-                    self._report(task_id, TaskNotFound(task_id))
+        """What was deleted while somebody waited for it will never end."""
+        for kind, part in self._watched(None):
+            known: Collection[bytes] = self._store().run(kind.statuses(part))
+            for id in part:
+                if id not in known:
+                    self._report(kind, id, kind.missing(id))
 
-    def _watched(self, ids: set[bytes] | None) -> Iterator[Sequence[bytes]]:
+    def _watched(
+        self, ids: Mapping[Awaited[Any], set[bytes]] | None
+    ) -> Iterator[tuple[Awaited[Any], Sequence[bytes]]]:
         with self._lock:
-            wanted = [task_id for task_id in self._watches if ids is None or task_id in ids]
-        yield from parts(wanted)
+            watched = [(kind, [*board.watches]) for kind, board in self._boards.items()]
+        for kind, all_of_it in watched:
+            fresh = None if ids is None else ids.get(kind, ())
+            for part in parts([id for id in all_of_it if fresh is None or id in fresh]):
+                yield kind, part
 
-    def _report(self, task_id: bytes, news: Ending | Exception) -> None:
+    def _report(self, kind: Awaited[Any], id: bytes, news: object) -> None:
         with self._lock:
-            watches = self._watches.pop(task_id, [])
+            watches = self._boards[kind].watches.pop(id, [])
             for watch in watches:
-                watch.open_ids.discard(task_id)
+                watch.open_ids.discard(id)
         for watch in watches:
-            watch.heard(task_id, news)
+            watch.heard(id, news)
 
     def _fail(self, error: Exception) -> None:
         with self._lock:
             self._thread = None
-            ids = list(self._watches)
+            watched = [(kind, id) for kind, board in self._boards.items() for id in board.watches]
         if not isinstance(error, HoldfastError):
             _log.exception("the waiter's thread ended")
-        for task_id in ids:
-            self._report(task_id, error)
+        for kind, id in watched:
+            self._report(kind, id, error)
 
 
 def parts(ids: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

@@ -20,11 +20,13 @@ from typing import (
 )
 from uuid import UUID
 
+from msgspec.structs import replace as replace_step
+
 from holdfast.client.handle import Decode
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.start import astart, digest_of, start
 from holdfast.client.workflow_handle import WorkflowHandle, decoder_of_kind
-from holdfast.core.errors import ConfigError
+from holdfast.core.errors import ConfigError, HoldfastError
 from holdfast.core.identity import as_bytes, current, new_id
 from holdfast.core.moment import Span, instant_us
 from holdfast.core.options import checks
@@ -148,6 +150,9 @@ class Workflow(StepBuilder):
         self._promised: Any = Any
         self._value: Any = None
         self._arguments: tuple[str, str] | None = None
+        self._unanswered: WorkflowPlan | None = None
+        """What was sent last, if nobody knows whether it arrived."""
+        self._is_sent = False
 
     @overload
     def send(self, **options: Unpack[WorkflowOptions]) -> WorkflowHandle[None]: ...
@@ -158,9 +163,13 @@ class Workflow(StepBuilder):
     @overload
     def send(self, *, returns: T, **options: Unpack[WorkflowOptions]) -> WorkflowHandle[T]: ...
     def send(self, *, returns: Any = None, **options: Unpack[WorkflowOptions]) -> Any:
-        """Start it. When this returns, the whole is durable."""
-        dispatch, plan = self._sent(returns, options), self._plan()
-        return self._handle(dispatch, plan, start(dispatch.access, plan, dispatch.tracing))
+        """Start it. When this returns, the whole is durable.
+
+        Sending it again starts another one, unless it has an `id`. Again after an error that left
+        open whether it had arrived: then it is the same one.
+        """
+        prepared = self._prepared(choose(self._choice, options), returns)
+        return self._started(start_prepared(self._app(), prepared))
 
     @overload
     async def asend(self, **options: Unpack[WorkflowOptions]) -> WorkflowHandle[None]: ...
@@ -174,16 +183,29 @@ class Workflow(StepBuilder):
     ) -> WorkflowHandle[T]: ...
     async def asend(self, *, returns: Any = None, **options: Unpack[WorkflowOptions]) -> Any:
         """Start it. When this returns, the whole is durable."""
-        dispatch, plan = self._sent(returns, options), self._plan()
-        return self._handle(dispatch, plan, await astart(dispatch.access, plan, dispatch.tracing))
+        prepared = self._prepared(choose(self._choice, options), returns)
+        return self._started(await astart_prepared(self._app(), prepared))
 
-    def _sent(self, returns: Any, options: WorkflowOptions) -> Dispatch:
-        """Take what is said when it is sent; through which app."""
-        self._choice = choose(self._choice, options)
-        self._value = returns.result if isinstance(returns, Step | Steps) else returns
-        reference = reference_of(self._value)
-        self._promised = Any if reference is None else reference.value
-        return self._app()
+    def _started(self, handle: WorkflowHandle[Any]) -> WorkflowHandle[Any]:
+        self._unanswered, self._is_sent = None, True
+        return handle
+
+    def _prepared(self, choice: WorkflowChoice, returns: Any = None) -> PreparedWorkflow:
+        """Ready to be sent, with what is said when it is sent."""
+        if returns is not None:
+            self._value = returns.result if isinstance(returns, Step | Steps) else returns
+            reference = reference_of(self._value)
+            self._promised = Any if reference is None else reference.value
+        plan = self._plan(choice)
+        last = self._unanswered
+        if last is not None and choice.id is None and last.digest == plan.digest:
+            plan = last
+        elif self._is_sent:
+            # The steps of the one before keep their ids.
+            steps = tuple(replace_step(s, task=s.task._replace(id=new_id())) for s in plan.steps)
+            plan = replace_step(plan, steps=steps)
+        self._unanswered = plan
+        return PreparedWorkflow(plan, self._promised, choice.id is not None)
 
     def _app(self) -> Dispatch:
         if not isinstance(self._home, Dispatch):
@@ -192,8 +214,8 @@ class Workflow(StepBuilder):
             )
         return self._home
 
-    def _plan(self) -> WorkflowPlan:
-        choice, limit = self._choice, self._app().access.config.max_payload
+    def _plan(self, choice: WorkflowChoice) -> WorkflowPlan:
+        limit = self._app().access.config.max_payload
         returns = self.returns(self._value, self._promised, limit=limit)
         steps = self.plan()
         tags = to_json(choice.tags) if choice.tags else None
@@ -240,15 +262,6 @@ class Workflow(StepBuilder):
         args, kwargs = self._arguments
         return to_json({"args": Raw(args.encode()), "kwargs": Raw(kwargs.encode())})
 
-    def _handle(
-        self, dispatch: Dispatch, plan: WorkflowPlan, answer: Submitted
-    ) -> WorkflowHandle[Any]:
-        again = answer.answer is not SubmitAnswer.CREATED
-        lost = again and answer.id == plan.id and self._choice.id is None
-        return workflow_handle(
-            dispatch, answer.id, created=not again or lost, decode=decoder_of_kind(self._promised)
-        )
-
     def as_part(self, limit: int) -> AddedPlan:
         whole = sub_workflow(self, self._told())
         return self.added(self._value, self._promised, limit=limit, workflow=whole)
@@ -259,6 +272,42 @@ class Workflow(StepBuilder):
 
     def __repr__(self) -> str:
         return f"<Workflow {self.name}: {len(self.steps)} steps>"
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedWorkflow:
+    """A workflow ready to be sent; `error.call` of a send that failed."""
+
+    plan: WorkflowPlan
+    promised: Any
+    """The type of its value."""
+    has_id: bool
+    """Whether its sender chose its id."""
+
+    def handle(self, dispatch: Dispatch, answer: Submitted) -> WorkflowHandle[Any]:
+        """The handle of what there is now."""
+        again = answer.answer is not SubmitAnswer.CREATED
+        lost = again and answer.id == self.plan.id and not self.has_id
+        decode = decoder_of_kind(self.promised)
+        return workflow_handle(dispatch, answer.id, created=not again or lost, decode=decode)
+
+
+def start_prepared(dispatch: Dispatch, sent: PreparedWorkflow) -> WorkflowHandle[Any]:
+    """Start it; also one of which nobody knows whether it was started."""
+    try:
+        return sent.handle(dispatch, start(dispatch.access, sent.plan, dispatch.tracing))
+    except HoldfastError as error:
+        error.call = sent
+        raise
+
+
+async def astart_prepared(dispatch: Dispatch, sent: PreparedWorkflow) -> WorkflowHandle[Any]:
+    """Start it; also one of which nobody knows whether it was started."""
+    try:
+        return sent.handle(dispatch, await astart(dispatch.access, sent.plan, dispatch.tracing))
+    except HoldfastError as error:
+        error.call = sent
+        raise
 
 
 def built(
@@ -295,7 +344,7 @@ def around(
     step = wf.step(task, *args, **kwargs)
     wf._arguments = encode_arguments(args, kwargs, wf._app().access.config.max_payload)[:2]
     wf._value, wf._promised = step.result, form.result_kind
-    return wf._plan()
+    return wf._plan(choice)
 
 
 def workflow_handle(
@@ -320,5 +369,6 @@ def sub_workflow(wf: Workflow, arguments: str | None) -> SubWorkflow:
         version=choice.version,
         on_failure=choice.on_failure,
         deadline_us=choice.deadline_us,
+        tags=to_json(choice.tags) if choice.tags else None,
         arguments=arguments,
     )

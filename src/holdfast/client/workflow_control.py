@@ -250,7 +250,9 @@ _BAD: Final = (WorkflowStatus.FAILED, WorkflowStatus.CANCELLED)
 
 
 def _raw(given: WorkflowId) -> bytes:
-    return given.id.bytes if isinstance(given, WorkflowHandle) else sought(given)
+    if isinstance(given, WorkflowHandle):
+        return given.id.bytes
+    return sought(given, "workflow")
 
 
 def _listing(

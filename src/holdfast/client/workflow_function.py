@@ -16,15 +16,16 @@ from holdfast.client.registry import is_builder
 from holdfast.client.sending.call import Form
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.sending.send_options import PLAIN
-from holdfast.client.sending.start import astart, start
 from holdfast.client.sending.task_step import TaskStepForm
 from holdfast.client.workflow import (
     Workflow,
     WorkflowChoice,
     WorkflowOptions,
     around,
+    astart_prepared,
     built,
     choose,
+    start_prepared,
 )
 from holdfast.client.workflow_handle import WorkflowHandle
 from holdfast.core.errors import ConfigError, UnknownTask
@@ -77,20 +78,14 @@ class WorkflowFunction(Stepable[P, R_co]):
         return self._start(self.build(*args, **kwargs))
 
     def _start(self, wf: Workflow) -> WorkflowHandle[R_co]:
-        plan = wf._plan()
-        return wf._handle(
-            self._dispatch, plan, start(self._dispatch.access, plan, self._dispatch.tracing)
-        )
+        return start_prepared(self._dispatch, wf._prepared(self._choice))
 
     async def asend(self, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R_co]:
         """Build the graph and start it. When this returns, the whole is durable."""
         return await self._astart(self.build(*args, **kwargs))
 
     async def _astart(self, wf: Workflow) -> WorkflowHandle[R_co]:
-        plan = wf._plan()
-        return wf._handle(
-            self._dispatch, plan, await astart(self._dispatch.access, plan, self._dispatch.tracing)
-        )
+        return await astart_prepared(self._dispatch, wf._prepared(self._choice))
 
     def send_plain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> WorkflowHandle[R_co]:
         """The same with arguments as JSON has them: each becomes what its annotation says."""

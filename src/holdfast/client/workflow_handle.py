@@ -6,7 +6,6 @@ that may block has an async twin. A handle caches nothing but the id.
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import partial
 from typing import Any, Final, Generic, TypeVar, cast, overload
@@ -14,37 +13,48 @@ from uuid import UUID
 
 from holdfast.client import workflow_verbs
 from holdfast.client.access import Access
-from holdfast.client.handle import Decode, TaskHandle
+from holdfast.client.awaited import Awaited
+from holdfast.client.handle import Decode, TaskHandle, decoder_of_list
 from holdfast.client.info import error_of
-from holdfast.client.wait import Deadline
+from holdfast.client.wait import Deadline, adoze, aended, doze, ended
 from holdfast.client.workflow_info import WorkflowInfo
-from holdfast.client.workflow_questions import WorkflowWhy, all_steps, chart_of, explain
+from holdfast.client.workflow_questions import (
+    WorkflowWhy,
+    all_steps,
+    chart_of,
+    explain,
+    unattended,
+)
 from holdfast.client.workflow_verbs import aperform, one, perform
 from holdfast.core.errors import (
     ConfigError,
+    PayloadError,
     TaskCancelled,
     TaskFailed,
     TaskNotCompleted,
     TaskNotFound,
-    WaitTimeout,
 )
 from holdfast.core.payload.codec import decoder, from_json, unsupported
 from holdfast.core.result import TaskError, TaskResult
 from holdfast.core.status import WorkflowStatus
+from holdfast.core.workflows.inputs import Missing
 from holdfast.core.workflows.records import StepRecord
 from holdfast.core.workflows.step import Step, Steps
 from holdfast.store.op import Steps as OpSteps
 from holdfast.store.op import reads
 from holdfast.store.verbs import inspect, step_results, workflows
 
-__all__ = ["WorkflowHandle"]
+__all__ = ["WORKFLOWS", "WorkflowHandle"]
 
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
-_FIRST_LOOK: Final = 0.01
-_SELDOM: Final = 0.5
+WORKFLOWS: Final[Awaited[WorkflowStatus]] = Awaited(
+    "workflow", workflows.endings, workflows.statuses, unattended
+)
 _LOOK: Final = 0.25
+"""How often `follow` looks for changes that are not the end, in seconds."""
+_MOST_NAMES: Final = 20
 DecoderOf = Callable[[str], Decode | None]
 """How the results of a task of this name are read."""
 
@@ -97,27 +107,14 @@ class WorkflowHandle(Generic[R_co]):
 
     def wait(self, timeout: float | None = None) -> WorkflowStatus:
         """Sleep until the whole has ended, and say how; `WaitTimeout` after `timeout` seconds."""
-        deadline, pause = Deadline(timeout), _FIRST_LOOK
-        while True:
-            status = self._access.run_own(partial(one, self._id)).status
-            if status.is_terminal:
-                return status
-            self._check(deadline)
-            time.sleep(max(0.0, deadline.within(pause)))
-            pause = min(_SELDOM, pause * 1.5)
+        ((_, status),) = ended(self._access, [self._id], timeout, WORKFLOWS)
+        return status
 
     async def await_(self, timeout: float | None = None) -> WorkflowStatus:
         """Sleep until the whole has ended, and say how; `WaitTimeout` after `timeout` seconds."""
-        import asyncio
-
-        deadline, pause = Deadline(timeout), _FIRST_LOOK
-        while True:
-            status = (await self._access.arun_own(partial(one, self._id))).status
-            if status.is_terminal:
-                return status
-            self._check(deadline)
-            await asyncio.sleep(max(0.0, deadline.within(pause)))
-            pause = min(_SELDOM, pause * 1.5)
+        news = aended(self._access, [self._id], timeout, WORKFLOWS)
+        ((_, status),) = [each async for each in news]
+        return status
 
     def get(self, timeout: float | None = None) -> R_co:
         """Wait for the value of the whole; raises `TaskFailed` or `TaskCancelled` without one."""
@@ -231,12 +228,12 @@ class WorkflowHandle(Generic[R_co]):
                 yield info
             if info.status.is_terminal:
                 return
-            self._check(deadline)
-            time.sleep(max(0.0, deadline.within(_LOOK)))
+            if deadline.has_passed:
+                raise deadline.error(self._id, info.status, WORKFLOWS)
+            doze(self._access, self._id, deadline.within(_LOOK), WORKFLOWS)
 
     async def afollow(self, timeout: float | None = None) -> AsyncIterator[WorkflowInfo]:
         """The whole now and after every change that can be seen, until it has ended."""
-        import asyncio
 
         deadline, last = Deadline(timeout), None
         while True:
@@ -246,8 +243,9 @@ class WorkflowHandle(Generic[R_co]):
                 yield info
             if info.status.is_terminal:
                 return
-            self._check(deadline)
-            await asyncio.sleep(max(0.0, deadline.within(_LOOK)))
+            if deadline.has_passed:
+                raise deadline.error(self._id, info.status, WORKFLOWS)
+            await adoze(self._access, self._id, deadline.within(_LOOK), WORKFLOWS)
 
     def to_mermaid(self) -> str:
         """The graph with the state of each step, as the text of a Mermaid flowchart."""
@@ -271,10 +269,6 @@ class WorkflowHandle(Generic[R_co]):
     def __repr__(self) -> str:
         return f"<WorkflowHandle {self.id}>"
 
-    def _check(self, deadline: Deadline) -> None:
-        if deadline.has_passed:
-            raise WaitTimeout(self._id, deadline.timeout or 0.0)
-
     def _value(self, ending: str | TaskNotCompleted) -> Any:
         if isinstance(ending, TaskNotCompleted):
             raise ending
@@ -282,6 +276,8 @@ class WorkflowHandle(Generic[R_co]):
 
     def _handle(self, record: StepRecord) -> TaskHandle[Any]:
         decode = self._decoder_of(record.task_name)
+        if record.hidden == "map" and decode is not None:
+            decode = decoder_of_list(decode)
         return TaskHandle(self._access, record.id, created=False, decode=decode)
 
     def _handles(self, found: list[StepRecord], steps: Any) -> list[TaskHandle[Any]]:
@@ -309,8 +305,8 @@ def _found(found: list[StepRecord], step: Any) -> StepRecord:
     for record in found:
         if record.name == name:
             return record
-    names = ", ".join(record.name for record in found[:20])
-    raise TaskNotFound(f"{name} (there is {names})")
+    names = [record.name for record in found[:_MOST_NAMES]]
+    raise TaskNotFound(name, steps=[*names, "…"] if len(found) > _MOST_NAMES else names)
 
 
 @reads
@@ -318,14 +314,17 @@ def _ending(workflow_id: bytes) -> OpSteps[str | TaskNotCompleted]:
     """The value of a whole that has ended, or what is raised instead."""
     whole = yield from one(workflow_id)
     if whole.status is WorkflowStatus.COMPLETED:
-        return (yield from step_results.result(workflow_id))
+        try:
+            return (yield from step_results.result(workflow_id))
+        except Missing as missing:
+            raise PayloadError(
+                f"the value of workflow {UUID(bytes=workflow_id)} is gone: {missing}"
+            ) from None
     kind = TaskFailed if whole.status is WorkflowStatus.FAILED else TaskCancelled
     scope = yield from workflows.scope(workflow_id)
     if scope is None or scope.error is None:
-        return kind(workflow_id, name=whole.name)
+        return kind(workflow_id, name=whole.name, noun="workflow")
     bad = scope.error
-    endings = yield from inspect.tasks_by_id([bad.id])
-    error = kind(workflow_id, error_of(bad.result), name=whole.name)
-    if bad.id in endings:
-        error.step = endings[bad.id].step_name
-    return error
+    tasks = yield from inspect.tasks_by_id([bad.id])
+    step = tasks[bad.id].step_name if bad.id in tasks else None
+    return kind(workflow_id, error_of(bad.result), name=whole.name, noun="workflow", step=step)

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, cast
 from uuid import UUID
 
+from holdfast.client.explain import explain as explain_task
+from holdfast.client.explain import unattended as unattended_task
+from holdfast.client.explain_ending import ending, some
 from holdfast.client.explain_steps import paused_or_stopping
 from holdfast.client.workflow_info import StepInfo
 from holdfast.client.workflow_verbs import one
@@ -27,7 +30,6 @@ from holdfast.store.verbs.workflows import EdgeRecord
 __all__ = ["Graph", "WorkflowWhy", "all_steps", "chart_of", "explain", "graph", "step_infos"]
 
 _PAGE: Final = 1000
-_MOST_NAMES: Final = 5
 _NEAREST: Final = (
     TaskStatus.RUNNING,
     TaskStatus.CLAIMED,
@@ -130,17 +132,37 @@ def explain(workflow_id: bytes) -> Steps[WorkflowWhy]:
     whole = yield from one(workflow_id)
     now = (yield from timing.next_due()).now
     steps = yield from _all_steps(workflow_id, [])
-    names = {step.id: step.name for step in steps}
-    reasons = tuple(_reasons(whole, steps, names, now))
-    return WorkflowWhy(UUID(bytes=whole.id), whole.status, reasons)
-
-
-def _reasons(
-    whole: WorkflowRecord, steps: Sequence[StepRecord], names: dict[bytes, str], now: int
-) -> Iterator[str]:
     if whole.status.is_terminal:
-        yield from _ending(whole, steps, names)
-        return
+        reasons = yield from ending(whole, steps)
+    else:
+        reasons = [*_reasons(whole, steps, now)]
+        nearest = _nearest(steps)
+        if nearest is not None and nearest.status not in (TaskStatus.RUNNING, TaskStatus.CLAIMED):
+            why = yield from explain_task(nearest.id, in_whole=True)
+            reasons += [f"step {nearest.name!r}: {reason}" for reason in why.reasons]
+    return WorkflowWhy(UUID(bytes=whole.id), whole.status, tuple(reasons))
+
+
+@reads
+def unattended(workflow_id: bytes, waiter: bytes | None) -> Steps[WorkflowWhy | None]:
+    """The same if waiting may be in vain: there is no worker at all, or the task `waiter`, which
+    waits for it, has the process that its next step would need."""
+    nearest = _nearest((yield from _all_steps(workflow_id, [])))
+    if nearest is None or (yield from unattended_task(nearest.id, waiter)) is None:
+        return None
+    return (yield from explain(workflow_id))
+
+
+def _nearest(steps: Sequence[StepRecord]) -> StepRecord | None:
+    """Of the steps that have not ended, one that has come furthest."""
+    for status in _NEAREST:
+        for step in steps:
+            if step.status is status:
+                return step
+    return next((step for step in steps if step.handed_over and not step.status.is_terminal), None)
+
+
+def _reasons(whole: WorkflowRecord, steps: Sequence[StepRecord], now: int) -> Iterator[str]:
     yield from paused_or_stopping(whole)
     if whole.run_at is not None and whole.run_at > now:
         yield f"it is not to begin before {_time(whole.run_at)}"
@@ -153,49 +175,11 @@ def _reasons(
     if counted:
         words = ", ".join(f"{n:,} {status.value}" for status, n in sorted(counted.items()))
         yield f"{len(live):,} of its {len(steps):,} steps have not ended ({words})"
-    for status in (
-        TaskStatus.RUNNING,
-        TaskStatus.CLAIMED,
-        TaskStatus.PENDING,
-        TaskStatus.SCHEDULED,
-    ):
+    for status in _NEAREST:
         first = [step.name for step in live if step.status is status]
         if first:
             yield f"{status.value}: {some(first)}"
             break
-
-
-def _ending(
-    whole: WorkflowRecord, steps: Sequence[StepRecord], names: dict[bytes, str]
-) -> Iterator[str]:
-    if whole.status is WorkflowStatus.COMPLETED:
-        yield "all that it required has completed"
-        return
-    if whole.stopping is not None:
-        yield from (text.replace("is being", "was") for text in paused_or_stopping(whole))
-    first = next((step for step in steps if step.id == whole.error_id), None)
-    if first is not None:
-        said = first.failed_reason or first.error_code or first.status.value
-        yield f"step {first.name!r} was the first to end badly: {said}"
-    bad = [
-        step.name
-        for step in steps
-        if step.required
-        and step.status.is_terminal
-        and step.status is not TaskStatus.COMPLETED
-        and step.error_code != "UPSTREAM_SUCCEEDED"
-        and step is not first
-    ]
-    if bad:
-        yield f"beside it, {some(bad)}" if first is not None else some(bad)
-    yield "`resubmit` runs again what ended badly and what was skipped for it"
-
-
-def some(names: Sequence[str]) -> str:
-    """The first of these names, and how many there are."""
-    shown = ", ".join(repr(name) for name in names[:_MOST_NAMES])
-    rest = len(names) - _MOST_NAMES
-    return shown if rest <= 0 else f"{shown} and {rest:,} more"
 
 
 def _time(us: int) -> str:

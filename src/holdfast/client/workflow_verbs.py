@@ -81,7 +81,7 @@ def one(workflow_id: bytes) -> OpSteps[WorkflowRecord]:
     """A workflow; `TaskNotFound` if there is none."""
     found = yield from workflows.read([workflow_id])
     if workflow_id not in found:
-        raise TaskNotFound(workflow_id)
+        raise TaskNotFound(workflow_id, noun="workflow")
     return found[workflow_id]
 
 

@@ -108,6 +108,8 @@ class ConfigError(HoldfastError):
         self.option = option
 
 
+Noun: TypeAlias = Literal["task", "workflow", "step"]
+"""What an error is about; the `task_id` of one about a workflow is the workflow's."""
 Problem: TypeAlias = Literal["unserialisable", "too_large", "mismatch"]
 
 
@@ -134,12 +136,13 @@ class PayloadError(HoldfastError):
 
 
 class PayloadMismatch(HoldfastError):
-    """A task with this id exists, and it was sent with another payload or other options."""
+    """A task, or a workflow, with this id exists, and was sent with another payload or options."""
 
-    def __init__(self, task_id: UUID | bytes) -> None:
+    def __init__(self, task_id: UUID | bytes, *, noun: Noun = "task") -> None:
         self.task_id = _uuid(task_id)
+        another = "another payload" if noun == "task" else "other steps, other arguments"
         super().__init__(
-            f"task {self.task_id} exists with another payload or other options: "
+            f"{noun} {self.task_id} exists with {another} or other options: "
             "send under a new id, or repeat exactly the same call"
         )
 
@@ -165,29 +168,42 @@ class UnknownTask(HoldfastError):
 
 
 class TaskNotFound(HoldfastError):
-    """No task has this id: it was never committed, or its record has been deleted.
+    """No task, or no workflow, has this id: it was never committed, or its record was deleted.
 
     `task_id` is what was asked for: a `UUID`, or a text that is none (which no task can have).
-    `needed_by` is the task that was to wait for it, where that is how it was missed.
+    `needed_by` is the task that was to wait for it, where that is how it was missed. `steps`: it
+    is the name of a step that was asked for, and these are steps that the workflow has.
     """
 
     def __init__(
-        self, task_id: UUID | bytes | str, *, needed_by: UUID | bytes | None = None
+        self,
+        task_id: UUID | bytes | str,
+        *,
+        needed_by: UUID | bytes | None = None,
+        noun: Noun = "task",
+        steps: Iterable[str] | None = None,
     ) -> None:
         self.task_id = task_id if isinstance(task_id, str) else _uuid(task_id)
         self.needed_by = None if needed_by is None else _uuid(needed_by)
         by = "" if needed_by is None else f", for which task {self.needed_by} was to wait"
-        super().__init__(
-            f"no task has the id {task_id!r:.100}: an id is a UUID, such as "
-            "'0197f3c2-5b1e-7d44-9a01-3c5e6f708192'"
-            if isinstance(task_id, str)
-            else f"no task has the id {self.task_id}{by}: it was never committed in this "
-            "database, or it was deleted"
-        )
+        if steps is not None:
+            names = ", ".join(steps) or "none"
+            message = f"the workflow has no step {task_id!r:.200}: its steps are {names}"
+        elif isinstance(task_id, str):
+            message = (
+                f"no {noun} has the id {task_id!r:.100}: an id is a UUID, such as "
+                "'0197f3c2-5b1e-7d44-9a01-3c5e6f708192'"
+            )
+        else:
+            message = (
+                f"no {noun} has the id {self.task_id}{by}: it was never committed in this "
+                "database, or it was deleted"
+            )
+        super().__init__(message)
 
 
 class UniqueConflict(HoldfastError):
-    """A live task holds the unique key that this one needs.
+    """A live task, or workflow, holds the unique key that this one needs.
 
     `rival_id` is the task that needs it, where both were to be resubmitted by one call.
     """
@@ -199,6 +215,7 @@ class UniqueConflict(HoldfastError):
         name: str,
         key: str | None = None,
         rival_id: UUID | bytes | None = None,
+        noun: Noun = "task",
     ) -> None:
         self.task_id = _uuid(task_id)
         self.name = name
@@ -206,7 +223,7 @@ class UniqueConflict(HoldfastError):
         self.rival_id = None if rival_id is None else _uuid(rival_id)
         of = f" for the key {key!r}" if key is not None else ""
         super().__init__(
-            f"task {self.task_id} ({name}) is unique{of} and has not ended: wait for it or "
+            f"{noun} {self.task_id} ({name}) is unique{of} and has not ended: wait for it or "
             "cancel it (a send may also choose another `on_conflict`)"
             if rival_id is None
             else f"tasks {self.task_id} and {self.rival_id} ({name}) are unique{of}: only one of "
@@ -288,17 +305,22 @@ class ClaimLost(HoldfastError):
 
 
 class WaitTimeout(HoldfastError):
-    """The wait ended before the task did. The task goes on."""
+    """The wait ended before the task, or the workflow, did. That goes on."""
 
     def __init__(
-        self, task_id: UUID | bytes, timeout: float, status: TaskStatus | None = None
+        self,
+        task_id: UUID | bytes,
+        timeout: float,
+        status: TaskStatus | WorkflowStatus | None = None,
+        *,
+        noun: Noun = "task",
     ) -> None:
         self.task_id = _uuid(task_id)
         self.timeout = timeout
         self.status = status
         where = f"is {status.value}" if status is not None else "has not ended"
         super().__init__(
-            f"task {self.task_id} {where} after {timeout:g} s of waiting: wait again, "
+            f"{noun} {self.task_id} {where} after {timeout:g} s of waiting: wait again, "
             "or ask `handle.why()`"
         )
 
@@ -310,18 +332,25 @@ class TaskNotCompleted(HoldfastError):
     """
 
     _ended = "ended without a value"
-    step: str | None = None
-    """Of a workflow: the step that ended so."""
 
     def __init__(
-        self, task_id: UUID | bytes, error: TaskError | None = None, *, name: str | None = None
+        self,
+        task_id: UUID | bytes,
+        error: TaskError | None = None,
+        *,
+        name: str | None = None,
+        noun: Noun = "task",
+        step: str | None = None,
     ) -> None:
         self.task_id = _uuid(task_id)
         self.name = name
         self.error = error
-        who = f"task {self.task_id}" if name is None else f"task {name} ({self.task_id})"
+        self.step = step
+        """Of a workflow: the step that ended so."""
+        who = f"{noun} {self.task_id}" if name is None else f"{noun} {name} ({self.task_id})"
+        at = "" if step is None else f" at step {step!r}"
         because = f": {error}" if error is not None else ""
-        super().__init__(f"{who} {self._ended}{because}")
+        super().__init__(f"{who} {self._ended}{at}{because}")
 
     @property
     def traceback(self) -> str | None:

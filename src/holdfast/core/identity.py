@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 from uuid import UUID
 
-from holdfast.core.errors import ConfigError, TaskNotFound
+from holdfast.core.errors import ConfigError, Noun, TaskNotFound
 
 __all__ = [
     "IdSource",
@@ -167,14 +167,14 @@ def as_bytes(task_id: UUID | str | bytes) -> bytes:
     )
 
 
-def sought(task_id: UUID | str | bytes) -> bytes:
-    """The 16 bytes of the id of a task that is looked for.
+def sought(task_id: UUID | str | bytes, noun: Noun = "task") -> bytes:
+    """The 16 bytes of the id of a task, or a workflow, that is looked for.
 
     A text that is no id is `TaskNotFound`: it comes from a URL as often as from a program, and
     "there is no such task" is the answer to whoever typed it.
     """
     if isinstance(task_id, str) and not _TEXT.fullmatch(task_id):
-        raise TaskNotFound(task_id)
+        raise TaskNotFound(task_id, noun=noun)
     return as_bytes(task_id)
 
 

@@ -19,7 +19,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from time import monotonic_ns
+from time import monotonic, monotonic_ns
 
 from holdfast.core.decide import decide
 from holdfast.core.errors import UnreadableRow
@@ -34,6 +34,7 @@ from holdfast.runtime.child.context import TaskContext
 from holdfast.runtime.child.task_run import TaskPlan, TaskRun
 from holdfast.runtime.supervisor.state.child_handle import job_of
 from holdfast.runtime.wire.messages import Note
+from holdfast.runtime.workflow_steering import WorkflowSteering
 from holdfast.store.callers.home import Home
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import (
@@ -84,6 +85,7 @@ class Inline:
         self._tokens: list[bytes] = []
         self._last_key: dict[str, str] = {}
         """By queue: where the turns of concurrency keys go on."""
+        self._steering = WorkflowSteering(store, monotonic)
         self._runs = 0
         self._thread = 0
         """The thread that runs tasks: what another one waits for is not our business."""
@@ -122,8 +124,8 @@ class Inline:
         """Run tasks until none is ready; how many runs there were.
 
         Tasks that are due are promoted first; one that is due later is left alone, and so is one
-        that a limit holds back. Schedules that the app declares are brought into force, and what is
-        due of any schedule is fired, once.
+        that a limit holds back. What was begun with whole workflows goes on. Schedules that the app
+        declares are brought into force, and what is due of any schedule is fired, once.
         """
         self._names = queues or sorted({task.queue for task in self._application.tasks})
         declared = {task.name: task.limits for task in self._application.tasks}
@@ -153,9 +155,12 @@ class Inline:
         """Run what there is. Once more inside a task that waits for others."""
         outer, self._thread = self._thread, threading.get_ident()
         try:
-            while self._find():
-                began = self._run(self._found.popleft())
-                self._runs += began
+            while True:
+                while self._find():
+                    self._runs += self._run(self._found.popleft())
+                # What was begun with whole workflows may give more to run.
+                if not self._steering.round():
+                    break
         finally:
             self._thread = outer
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any, NoReturn
 
-from holdfast import Holdfast, RetryLater, Snooze, TaskEvent, TaskFailed, current_task
+from holdfast import Holdfast, RetryLater, Snooze, TaskEvent, TaskFailed, Workflow, current_task
 from tests.support.ledger import agate, gate, note, wait_at
 
 app = Holdfast()
@@ -269,6 +269,22 @@ def parent(number: int) -> list[Any]:
 @app.task("nest")
 def nest(depth: int) -> int:
     return 1 + nest.send(depth - 1).get(timeout=20) if depth else 0
+
+
+@app.workflow("twice-each")
+def twice_each(wf: Workflow, numbers: list[int]) -> list[int]:
+    return wf.map(double, numbers).result
+
+
+@app.task("parent-of-workflow")
+def parent_of_workflow(numbers: list[int]) -> list[int]:
+    return twice_each.send(numbers).get(timeout=20)
+
+
+@app.task("gather-workflows")
+def gather_workflows(numbers: list[int]) -> int:
+    handles = [twice_each.send([number]) for number in numbers]
+    return sum(handle.get()[0] for handle in app.as_completed(handles, timeout=20))
 
 
 @app.task("waits-for")

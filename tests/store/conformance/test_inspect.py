@@ -64,6 +64,7 @@ def test_endings_are_of_what_has_ended(lab: Lab, zoo: dict[TaskStatus, bytes]) -
             task.failed_reason,
             task.finished_at,
             task.task_name,
+            None,
         )
 
 

@@ -8,7 +8,17 @@ from holdfast.core.status import TaskStatus
 from holdfast.core.workflows.records import WorkflowFilter
 from holdfast.store.verbs import dependents, operate, resubmits, steering, workflows
 from tests.support.stores import Kind, Lab, Labs, on_each_engine
-from tests.support.workflows import begin, complete, fail, pause, plan_of, resume, status, step
+from tests.support.workflows import (
+    begin,
+    complete,
+    fail,
+    pause,
+    plan_of,
+    resume,
+    status,
+    step,
+    unheld,
+)
 
 S = TaskStatus
 
@@ -29,7 +39,7 @@ def look(lab: Lab) -> int:
         lab.run(resubmits.go_on(id))
     for id in needs.resumed:
         lab.run(steering.release_some(id))
-    for id in lab.run(steering.unheld()):
+    for id in unheld(lab):
         lab.run(dependents.hold(id))
     lab.run(steering.resolve_later())
     lab.run(workflows.count())

@@ -40,6 +40,7 @@ from tests.support.workflows import (
     status,
     step,
     stop,
+    unheld,
     whole,
 )
 
@@ -108,7 +109,7 @@ def test_what_is_added_to_a_paused_whole_is_held(lab: Lab) -> None:
         if workflow is not None:
             part = lab.run(workflows.read([adder]))[adder]
             assert (part.status, part.paused_by) == (W.PAUSED, "ada")
-        assert lab.run(steering.unheld()) == []
+        assert unheld(lab) == []
         resume(lab, plan.id)
         for id in (first.task.id, second.task.id, below):
             complete(lab, id)
@@ -140,7 +141,7 @@ def test_a_step_that_comes_back_to_a_paused_whole_is_held_at_once(lab: Lab, how:
     else:
         lab.end(case, BACK[how])
     assert lab.status(first) is S.WAITING
-    assert lab.run(steering.unheld()) == []
+    assert unheld(lab) == []
     resume(lab, plan.id)
     lab.clock.advance(2)
     lab.run(timing.promote())
@@ -279,6 +280,23 @@ def test_what_stops_a_whole_stops_the_parts_of_its_parts(lab: Lab, verb: str) ->
     assert (lab.status(deep), code(lab, deep)) == (S.CANCELLED, ends)
     stands = {one.status for one in lab.run(workflows.read([plan.id, adder, inner])).values()}
     assert stands == {W.CANCELLED if verb == "cancel" else W.FAILED}
+
+
+@on_each_engine
+@pytest.mark.parametrize("first", ["cancel", "deadline"])
+def test_a_graver_stop_goes_down_into_parts_that_wind_down(lab: Lab, first: str) -> None:
+    plan = plan_of(step(), deadline_us=10 * SECOND)
+    (adder,) = begin(lab, plan)
+    cleans = step(tail="ended", handler=True, cleanup=True)
+    inner, clean = hand_over(lab, adder, step(), cleans, workflow=SubWorkflow(name="part"))
+    lab.clock.advance(11)
+    lab.run(steering.cancel(plan.id) if first == "cancel" else steering.end_late(plan.id))
+    stop_all(lab)
+    assert lab.statuses([inner, clean]) == [S.CANCELLED, S.PENDING]
+    lab.run(steering.cancel(plan.id, cleanup=False))
+    stop_all(lab)
+    assert (lab.status(clean), code(lab, clean)) == (S.CANCELLED, "TASK_CANCELLED")
+    assert status(lab, plan) is W.CANCELLED
 
 
 @on_each_engine

@@ -30,6 +30,7 @@ from tests.support.workflows import (
     status,
     step,
     stop,
+    unheld,
     whole,
 )
 
@@ -203,12 +204,12 @@ def test_a_step_that_came_back_as_the_pause_began_is_held_later(lab: Lab) -> Non
     (only,) = begin(lab, plan)
     case = lab.run_again(only)
     pause(lab, plan.id)
-    assert lab.run(steering.unheld()) == []
+    assert unheld(lab) == []
     # Its transaction has not seen the pause.
     lab.sql("UPDATE holdfast_workflows SET status = 'RUNNING'")
     lab.end(case, Crashed())
     lab.sql("UPDATE holdfast_workflows SET status = 'PAUSED'")
-    assert lab.run(steering.unheld()) == [plan.id]
+    assert unheld(lab) == [plan.id]
     lab.run(dependents.hold(plan.id))
     assert lab.status(only) is S.WAITING
     resume(lab, plan.id)

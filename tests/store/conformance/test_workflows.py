@@ -188,7 +188,8 @@ def test_fail_fast_cancels_all_but_handlers(lab: Lab) -> None:
     lab.complete(case)
     complete(lab, handler)
     assert status(lab, plan) is W.FAILED
-    assert lab.run(steering.tended()) == ([], [], [], [])
+    needs = lab.run(steering.tended())
+    assert not any(needs)
 
 
 @on_each_engine
@@ -233,7 +234,8 @@ def test_a_deadline_ends_the_whole_and_says_so(lab: Lab) -> None:
     plan = plan_of(step(), step(), deadline_us=10 * SECOND)
     a, b = begin(lab, plan)
     case = lab.run_again(a)
-    assert lab.run(steering.tended()) == ([], [], [], [])
+    needs = lab.run(steering.tended())
+    assert not any(needs)
     lab.clock.advance(11)
     assert lab.run(steering.tended()).late == [plan.id]
     assert lab.run(steering.end_late(plan.id))

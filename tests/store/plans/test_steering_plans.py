@@ -26,7 +26,7 @@ from tests.support.postgres import PostgresServer
 OPERATIONS: list[Op[Any]] = [
     steering.is_needed(),
     steering.tended(),
-    steering.unheld(),
+    steering.unheld([bytes(16)]),
     steering.resolve_later(),
     cancel.cancel_added(),
 ]
@@ -38,6 +38,7 @@ OF_THOSE_IN_NEED = {
     "holdfast_workflows_deadline",
     "holdfast_tasks_parked",
     # One by one, for what the others have found.
+    "holdfast_workflows_pkey",
     "holdfast_tasks_pkey",
     "holdfast_tasks_workflow",
     "holdfast_task_dependencies_pkey",

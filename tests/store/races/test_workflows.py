@@ -90,7 +90,7 @@ def steer(lab: Lab) -> None:
     for id in needs.resumed:
         to_the_end(lab, partial(steering.release_some, id, batch=5))
     to_the_end(lab, steering.resolve_later)
-    for id in lab.store.attempt(steering.unheld):
+    for id in lab.store.attempt(partial(steering.unheld, needs.paused)):
         to_the_end(lab, partial(dependents.hold, id, batch=5))
 
 

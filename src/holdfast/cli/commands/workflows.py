@@ -250,7 +250,7 @@ def delete(session: CommandSession, **selection: Any) -> None:
 
     def gone(id: UUID) -> None:
         if not session.control.workflows.delete(id):
-            raise TaskNotFound(id)
+            raise TaskNotFound(id, noun="workflow")
 
     _perform(session, found, gone, "deleted")
 

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from holdfast.client.access import Access, Again
-from holdfast.client.handle import Decode, TaskHandle
+from holdfast.client.handle import Decode, TaskHandle, decoder_of_list
 from holdfast.client.registry import Registry
 from holdfast.client.sending.call import Form, PreparedCall
 from holdfast.client.sending.send_options import SendOptions
@@ -171,11 +171,14 @@ class Dispatch:
             raise
         return self._handles(calls, answers, repeated)
 
-    def handle(self, task_id: UUID, name: str, version: int) -> TaskHandle[Any]:
-        """The handle of a task that is known to exist."""
-        return TaskHandle(
-            self.access, task_id.bytes, created=False, decode=self._decoder(name, version)
-        )
+    def handle(
+        self, task_id: UUID, name: str, version: int, *, of_map: bool = False
+    ) -> TaskHandle[Any]:
+        """The handle of a task that is known to exist; of a map, its value is a list of results."""
+        decode = self._decoder(name, version)
+        if of_map and decode is not None:
+            decode = decoder_of_list(decode)
+        return TaskHandle(self.access, task_id.bytes, created=False, decode=decode)
 
     def _fill(self, form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PreparedCall:
         self.access.check_open()

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from holdfast.client.access import Access, Again
 from holdfast.core.digest import hex_digest
 from holdfast.core.errors import PayloadMismatch, StoreUnavailable, UniqueConflict
+from holdfast.core.options.unique import key_of
 from holdfast.core.payload.codec import to_json
 from holdfast.core.records import SubmitAnswer, Submitted
 from holdfast.core.tracing import SendTrace, Tracing
@@ -126,7 +127,10 @@ def _one(plan: WorkflowPlan) -> Steps[Submitted]:
 
 def _checked(plan: WorkflowPlan, answer: Submitted) -> Submitted:
     if answer.answer is SubmitAnswer.MISMATCH:
-        raise PayloadMismatch(answer.id)
+        raise PayloadMismatch(answer.id, noun="workflow")
     if answer.answer is SubmitAnswer.CONFLICT:
-        raise UniqueConflict(answer.id, name=plan.name, key=plan.unique_key)
+        key = None
+        if plan.unique_key is not None:
+            key = key_of(f"workflow:{plan.name}", plan.unique_key)
+        raise UniqueConflict(answer.id, name=plan.name, key=key, noun="workflow")
     return answer

@@ -20,6 +20,8 @@ from holdfast.core.workflows.value_kind import NoMember, fits, item_kind, member
 __all__ = ["check_arguments", "check_value", "take_out"]
 
 _DEEPEST: Final = 100
+_VALUE: Final = "value"
+"""What the codec calls a value by itself."""
 _CONTAINERS: Final = (list, tuple, dict)
 
 
@@ -70,7 +72,12 @@ def check_value(value: Any, kind: Any, path: str, what: str, limit: int) -> None
         try:
             decode(encode_value(value, limit), kind)
         except PayloadError as error:
-            raise _misfit(what, f"{path}{error.path or ''}", str(error)) from None
+            place = f"{path}{(error.path or '').removeprefix(_VALUE)}"
+            if error.problem == "mismatch":
+                raise _misfit(what, place, str(error)) from None
+            raise PayloadError(
+                f"{what.format(place)}: {error}", path=place, problem=error.problem
+            ) from None
         return
     named = isinstance(value, dict)
     for key, part in value.items() if isinstance(value, dict) else enumerate(value):

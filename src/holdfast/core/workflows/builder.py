@@ -9,7 +9,6 @@ that is sent, a sub-workflow, and the steps that a running step adds.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +16,13 @@ from typing import (
     Any,
     Concatenate,
     Final,
-    NamedTuple,
     ParamSpec,
-    TypeAlias,
-    TypedDict,
     TypeVar,
     Unpack,
     cast,
 )
 
-from holdfast.core.errors import ConfigError, PayloadError
+from holdfast.core.errors import ConfigError, Noun, PayloadError
 from holdfast.core.options import checks
 from holdfast.core.payload.codec import DEFAULT_LIMIT
 from holdfast.core.records import Submission
@@ -41,11 +37,12 @@ from holdfast.core.workflows.placeholder import (
 )
 from holdfast.core.workflows.plan import AddedPlan, StepPlan, SubWorkflow
 from holdfast.core.workflows.step import Step, StepEnd, Steps
+from holdfast.core.workflows.step_options import PLAIN, StepChoice, StepOptions, read_options
 from holdfast.core.workflows.stepable import Stepable, StepForm
 from holdfast.core.workflows.value_kind import NoMember, item_kind
 from holdfast.core.workflows.waits import StepWaits
 
-__all__ = ["MOST_STEPS", "Dependency", "StepBuilder", "StepMaker", "StepOptions"]
+__all__ = ["MOST_STEPS", "StepBuilder", "StepMaker"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,37 +50,12 @@ X = TypeVar("X")
 
 MOST_STEPS: Final = 20_000
 """How many steps a workflow may have unless it says otherwise."""
-_LONGEST_NAME: Final = 200
-_NAME: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
 _NEVER_RETURNED: Final = {
     "error": "is there only if that step fails",
     "failure": "is there only if a step fails",
     "first": "does not need the steps that it names",
     "successes": "does not need the steps that it names",
 }
-
-Dependency: TypeAlias = "Step[Any] | Steps[Any] | StepEnd"
-"""What `after` takes; a step by itself means its success."""
-
-
-class StepOptions(TypedDict, total=False):
-    """The keywords of `wf.options(…)`: what is said of a step, not of its task."""
-
-    name: str
-    """What it is called, instead of by its function."""
-    after: Iterable[Dependency] | Dependency
-    """What it waits for beside the values that it takes."""
-    optional: bool
-    """The whole may complete without it."""
-
-
-class _Choice(NamedTuple):
-    name: str | None = None
-    after: tuple[Dependency, ...] = ()
-    optional: bool = False
-
-
-_PLAIN: Final = _Choice()
 
 
 @dataclass(slots=True, eq=False)
@@ -139,9 +111,10 @@ class StepMaker(ABC):
 class StepBuilder(StepMaker):
     """A graph of steps that is being built."""
 
-    def __init__(self, name: str, *, max_steps: int = MOST_STEPS) -> None:
+    def __init__(self, name: str, *, max_steps: int = MOST_STEPS, noun: Noun = "workflow") -> None:
         self.name = checks.task_name(name)
-        """The workflow's name."""
+        """The workflow's name, or that of the task that adds steps."""
+        self._noun = noun
         self.max_steps = checks.at_least(1, max_steps, "max_steps")
         self._drafts: list[_Draft] = []
         self._returned: set[int] = set()
@@ -168,7 +141,7 @@ class StepBuilder(StepMaker):
 
     def options(self, **options: Unpack[StepOptions]) -> StepMaker:
         """What is said of the next step: name, after, optional."""
-        return _Optioned(self, _read_options(options))
+        return _Optioned(self, read_options(options))
 
     def added(
         self, returns: Any, kind: Any, *, limit: int, workflow: SubWorkflow | None = None
@@ -203,17 +176,17 @@ class StepBuilder(StepMaker):
     def returns(self, value: Any, kind: Any = Any, *, limit: int = DEFAULT_LIMIT) -> str | None:
         """The template of what the whole gives; refused if it is not what was promised."""
         if isinstance(value, Step | Steps):
-            raise ConfigError(f"the workflow {self.name!r} returns a step: {value.remedy()}")
+            raise ConfigError(f"the {self._noun} {self.name!r} returns a step: {value.remedy()}")
         fills: list[Fill] = []
         cleaned = take_out(value, (), fills)
-        what = f"what the workflow {self.name!r} returns{{}}"
+        what = f"the value{{}} that the {self._noun} {self.name!r} returns"
         check_value(value, kind, "", what, limit)
         for _, reference in fills:
             self._check_own(reference.owner, reference.text)
             why = _NEVER_RETURNED.get(reference.kind)
             if why is not None:
                 raise ConfigError(
-                    f"the workflow {self.name!r} returns {reference.text}, which {why}: "
+                    f"the {self._noun} {self.name!r} returns {reference.text}, which {why}: "
                     "return results"
                 )
             for parent in reference.steps:
@@ -224,13 +197,13 @@ class StepBuilder(StepMaker):
     def _check_returned(self, draft: _Draft, text: str) -> None:
         if draft.optional:
             raise ConfigError(
-                f"the workflow {self.name!r} returns {text} of a step that is optional: "
+                f"the {self._noun} {self.name!r} returns {text} of a step that is optional: "
                 "leave out optional=True"
             )
         if draft.waits.tail == "error" or "failure" in draft.waits.edges.values():
             raise ConfigError(
-                f"the workflow {self.name!r} returns {text} of a step that runs only if another "
-                "fails: return results of steps that always run"
+                f"the {self._noun} {self.name!r} returns {text} of a step that runs only if "
+                "another fails: return results of steps that always run"
             )
 
     def _required(self) -> list[bool]:
@@ -250,7 +223,7 @@ class StepBuilder(StepMaker):
         task: Stepable[..., Any],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        choice: _Choice = _PLAIN,
+        choice: StepChoice = PLAIN,
     ) -> Step[Any]:
         form = self._form(task, "step")
         return self._add(form, args, kwargs, choice, self._free_name(choice.name, form.step_name))
@@ -261,7 +234,7 @@ class StepBuilder(StepMaker):
         items: Any,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        choice: _Choice = _PLAIN,
+        choice: StepChoice = PLAIN,
     ) -> Steps[Any]:
         form = self._form(task, "map")
         reference = reference_of(items)
@@ -301,7 +274,7 @@ class StepBuilder(StepMaker):
         form: StepForm,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        choice: _Choice,
+        choice: StepChoice,
         name: str,
         over: Reference | None = None,
     ) -> Step[Any]:
@@ -323,7 +296,7 @@ class StepBuilder(StepMaker):
         form: StepForm,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        choice: _Choice,
+        choice: StepChoice,
         name: str,
         over: Reference | None,
     ) -> _Draft:
@@ -413,8 +386,8 @@ class StepBuilder(StepMaker):
     def _check_room(self, more: int) -> None:
         if len(self._drafts) + more > self.max_steps:
             raise ConfigError(
-                f"the workflow {self.name!r} has more than {self.max_steps:,} steps: let a step "
-                "add steps, make sub-workflows, or raise max_steps",
+                f"the {self._noun} {self.name!r} has more than {self.max_steps:,} steps: let a "
+                "step add steps, make sub-workflows, or raise max_steps",
                 option="max_steps",
             )
 
@@ -422,7 +395,8 @@ class StepBuilder(StepMaker):
         if asked is not None:
             if asked in self._names:
                 raise ConfigError(
-                    f"the workflow {self.name!r} has a step {asked!r} already: give another name",
+                    f"the {self._noun} {self.name!r} has a step {asked!r} already: give another "
+                    "name",
                     option="name",
                 )
             self._names.add(asked)
@@ -438,7 +412,7 @@ class StepBuilder(StepMaker):
 class _Optioned(StepMaker):
     """What `wf.options(…)` returns."""
 
-    def __init__(self, builder: StepBuilder, choice: _Choice) -> None:
+    def __init__(self, builder: StepBuilder, choice: StepChoice) -> None:
         self._builder = builder
         self._choice = choice
 
@@ -455,36 +429,6 @@ class _Optioned(StepMaker):
         kwargs: Mapping[str, Any],
     ) -> Steps[Any]:
         return self._builder._map(task, items, args, kwargs, self._choice)
-
-
-def _read_options(options: StepOptions) -> _Choice:
-    unknown = options.keys() - StepOptions.__annotations__
-    if unknown:
-        raise ConfigError(
-            f"{min(unknown)!r} is not an option of a step: use name, after, optional; what is "
-            "said of the task stands in task.options(…)",
-            option=min(unknown),
-        )
-    name: object = options.get("name")
-    if name is not None and not (
-        isinstance(name, str) and len(name) <= _LONGEST_NAME and _NAME.fullmatch(name)
-    ):
-        raise ConfigError(
-            f"name={name!r:.300} is not usable for a step: give 1 to {_LONGEST_NAME} characters "
-            "on one line",
-            option="name",
-        )
-    after: object = options.get("after", ())
-    single = isinstance(after, Step | Steps | StepEnd) or reference_of(after) is not None
-    if not single and (isinstance(after, str | bytes) or not isinstance(after, Iterable)):
-        raise ConfigError(
-            f"after={after!r:.100} is not usable: give a list of steps", option="after"
-        )
-    return _Choice(
-        options.get("name"),
-        (cast("Dependency", after),) if single else tuple(cast("Iterable[Dependency]", after)),
-        checks.flag(options.get("optional", False), "optional"),
-    )
 
 
 def _key(form: StepForm, args: Sequence[Any], kwargs: Mapping[str, Any], name: str) -> str | None:

@@ -37,6 +37,7 @@ __all__ = [
     "encode_inputs",
     "fill_arguments",
     "fill_template",
+    "is_map",
     "part_of",
     "read_inputs",
     "template",
@@ -45,6 +46,7 @@ __all__ = [
 
 Where: TypeAlias = tuple[Key, ...]
 _MAP: Final = "map"
+_MAP_BEGINS: Final = f'[["{_MAP}",'
 
 
 class Fill(NamedTuple):
@@ -103,6 +105,11 @@ def read_inputs(text: str) -> Inputs:
         else:
             fills.append(entry)
     return Inputs(_read(fills), settings)
+
+
+def is_map(text: str | None) -> bool:
+    """Whether these are the inputs of a step that maps its task: its value is a list of results."""
+    return text is not None and text.startswith(_MAP_BEGINS)
 
 
 def _read(fills: Any) -> list[StoredFill]:
@@ -178,6 +185,6 @@ def part_of(value: str | Raw, path: Sequence[Key], text: str) -> Raw:
         try:
             piece = _split_items(piece)[key] if isinstance(key, int) else _split_fields(piece)[key]
         except (PayloadError, LookupError):
-            shown = "".join(f"[{one!r}]" for one in path[: depth + 1])
-            raise Missing(f"{text}{shown} does not exist in the value that it has") from None
+            above = "".join(f"[{one!r}]" for one in path[:depth])
+            raise Missing(f"{text}{above} has no [{key!r}]") from None
     return piece

@@ -93,6 +93,12 @@ class StepValue(NamedTuple):
     handed_over: bool
     satisfied: bool | None = None
     """Of the edge to the step that asks: whether it was counted when that was released."""
+    name: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """What it is called, for messages."""
+        return f"step {self.number if self.name is None else repr(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)

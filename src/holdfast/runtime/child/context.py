@@ -190,7 +190,7 @@ class TaskContext:
                 )
             from holdfast.core.workflows.builder import StepBuilder
 
-            self.added_steps = StepBuilder(self._job.name)
+            self.added_steps = StepBuilder(self._job.name, noun="task")
         return self.added_steps
 
     @property

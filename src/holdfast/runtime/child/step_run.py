@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast.core.digest import hex_digest
 from holdfast.core.error_code import ErrorCode
-from holdfast.core.errors import StoreError
+from holdfast.core.errors import PayloadError, StoreError
 from holdfast.core.identity import new_id
 from holdfast.core.options.definition import TaskDefinition
 from holdfast.core.outcome import Failed, HandedOver, Interrupted, Reported, Returned
@@ -63,7 +63,11 @@ def mapped(job: Job, definition: TaskDefinition) -> Reported | None:
     if settings is None:
         return None
     first, *rest = split_array(job.args)
-    items = split_array(bytes(first).decode())
+    try:
+        items = split_array(bytes(first).decode())
+    except PayloadError as error:
+        message = f"step {settings['name']!r} maps over a value that is no list: {error}"
+        return Failed(TaskError.ours(ErrorCode.ARGUMENTS_INVALID, message))
     if len(items) > settings["most"]:
         message = (
             f"the list has {len(items):,} items, and a workflow at most {settings['most']:,} "

@@ -282,15 +282,16 @@ class TaskRun:
         if self.context.completed:
             self.outcome, self.value = Returned("null"), value
             return
+        if isinstance(value, TaskResult):
+            if value.is_err:
+                # Steps that it was about to add are not stored.
+                self._returned_error(value.err_value)
+                return
+            value = value.ok_value
         adds = value if isinstance(value, StepBuilder) else self.context.added_steps
         if adds is not None:
             self._hand_over(adds, value)
             return
-        if isinstance(value, TaskResult):
-            if value.is_err:
-                self._returned_error(value.err_value)
-                return
-            value = value.ok_value
         try:
             result = plan.definition.signature.encode_result(value, plan.limit)
         except PayloadError as problem:

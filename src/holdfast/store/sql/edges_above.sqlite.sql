@@ -1,11 +1,12 @@
 -- What these steps wait for: each edge with how its parent stands. `kind`: a gate of their scope that
--- opens at a failure or at the end of the body, the pause of their workflow, or another task.
+-- opens at the first failure, or at the end of the body; the pause of their workflow; another task.
 -- Differs from PostgreSQL in how a batch is bound.
 SELECT
     edge.child_id, edge.parent_id, edge.on_status, edge.resolved, edge.satisfied,
     CASE
         WHEN edge.parent_id = child.workflow_id THEN 'pause'
-        WHEN edge.parent_id IN (scope.error_gate, scope.ended_gate) THEN 'gate'
+        WHEN edge.parent_id = scope.error_gate THEN 'error gate'
+        WHEN edge.parent_id = scope.ended_gate THEN 'end gate'
         ELSE 'task'
     END AS kind,
     parent.status

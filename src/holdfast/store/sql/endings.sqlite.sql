@@ -1,5 +1,5 @@
 -- How those of these tasks that have ended did so: what a waiter asks.
 -- Differs from PostgreSQL in how a batch is bound.
-SELECT id, status, result, error_code, failed_reason, finished_at, task_name
+SELECT id, status, result, error_code, failed_reason, finished_at, task_name, handed_over
 FROM holdfast_tasks
 WHERE id IN (SELECT value FROM json_each(:ids)) AND finished_at IS NOT NULL;

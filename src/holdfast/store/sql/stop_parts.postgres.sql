@@ -7,7 +7,11 @@ SET stopping = whole.stopping, stopped_by = whole.stopped_by, stop_all = whole.s
 FROM holdfast_workflows AS whole
 WHERE whole.workflow_id = :id::uuid AND whole.stopping IN ('cancel', 'deadline')
     AND part.parent_id = whole.workflow_id AND part.finished_at IS NULL
-    AND (part.stopping IS NULL OR part.stopping = 'fail_fast')
+    AND (
+        part.stopping IS NULL OR part.stopping = 'fail_fast'
+        OR (part.stopping = 'deadline' AND whole.stopping = 'cancel')
+        OR (whole.stop_all AND NOT part.stop_all)
+    )
     AND (
         whole.stop_all OR NOT EXISTS (
             SELECT FROM holdfast_tasks AS step WHERE step.id = part.step_id AND step.step_cleanup

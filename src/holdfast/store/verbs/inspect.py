@@ -38,6 +38,8 @@ class Ending(NamedTuple):
     failed_reason: str | None
     finished_at: int
     task_name: str
+    handed_over: bool | None = None
+    """It is a step that added others: its value is what these have left (`step_results`)."""
 
 
 class Dependency(NamedTuple):

@@ -79,7 +79,7 @@ class _Edge(NamedTuple):
     resolved: Any
     satisfied: Any
     kind: Any
-    """What the parent is: "task", "pause", "gate"."""
+    """What the parent is: "task", "pause", "error gate", "end gate"."""
     status: Any
 
 
@@ -114,7 +114,9 @@ def begin(workflow_id: bytes, *, fresh: bool = False) -> Steps[list[bytes]]:
         name, slot = rows.texts(lost[0])
         (holder, *_) = yield Statement("existing_workflow", {"id": bytes(16), "slot": slot})
         named = f"workflow:{name}"
-        raise UniqueConflict(rows.uuid(holder[0]), name=name, key=key_of(named, slot))
+        raise UniqueConflict(
+            rows.uuid(holder[0]), name=name, key=key_of(named, slot), noun="workflow"
+        )
     return begun
 
 
@@ -402,7 +404,7 @@ class _Judgement:
             return _OPEN
         if edge.kind == "pause":
             return _SATISFIED
-        if edge.kind == "gate":
+        if edge.kind in ("error gate", "end gate"):
             # Whether it opens again is known when all steps have been looked at.
             return _OPEN
         if not rows.is_uuid(edge.parent_id) or not rows.is_status(edge.status):

@@ -8,7 +8,7 @@ takes a workflow's row before its tasks, and a client that dies in between leave
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.store import rows
@@ -103,9 +103,9 @@ def release_some(workflow_id: bytes, *, batch: int = HOLD_BATCH) -> Steps[int]:
 
 
 @reads
-def unheld(batch: int = 100) -> Steps[list[bytes]]:
-    """Paused workflows with steps that came back, or were added, after the pause."""
-    found = yield Statement("unheld_workflows", {"batch": batch})
+def unheld(among: Sequence[bytes]) -> Steps[list[bytes]]:
+    """Those of these paused workflows that have steps which came back, or were added, since."""
+    found = yield Statement("unheld_workflows", {"ids": Uuids(sorted(among))})
     return [*rows.uuids(found)]
 
 
@@ -127,6 +127,11 @@ class Tended(NamedTuple):
     resumed: Sequence[bytes]
     """A pause is over, and steps may still be held by it."""
     resubmitting: Sequence[bytes]
+    paused: Sequence[bytes]
+    steered_at: Mapping[bytes, object]
+    """When something was last done to each as a whole."""
+    next: bytes | None
+    """Where the next page begins; None after the last one."""
 
 
 @reads
@@ -136,14 +141,17 @@ def is_needed() -> Steps[bool]:
 
 
 @reads
-def tended(batch: int = 100) -> Steps[Tended]:
-    """Workflows whose deadline has passed, and those that wind down, or have been steered and not
-    all of their steps know."""
-    found = yield Statement("tended_workflows", {"batch": batch})
-    late, stopping, resumed, resubmitting = (
-        [*rows.uuids([row for row in found if row[place]])] for place in range(1, 5)
+def tended(after: bytes = bytes(16), *, batch: int = 100) -> Steps[Tended]:
+    """Workflows whose deadline has passed; and, a page at a time, those that wind down, are paused,
+    or have been steered and not all of their steps know."""
+    found = yield Statement("tended_workflows", {"after": after, "batch": batch})
+    late, stopping, resumed, resubmitting, paused = (
+        [*rows.uuids([row for row in found if row[place]])] for place in range(2, 7)
     )
-    return Tended(late, stopping, resumed, resubmitting)
+    steered_at = {rows.uuid(row[0]): row[1] for row in found if rows.is_uuid(row[0])}
+    page = [row for row in found if any(row[3:])]
+    following = rows.last_id(page, 0, batch)
+    return Tended(late, stopping, resumed, resubmitting, paused, steered_at, following)
 
 
 # The end.

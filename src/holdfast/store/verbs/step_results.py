@@ -85,9 +85,21 @@ def _values(scope_id: bytes, fills: Sequence[StoredFill], child_id: bytes | None
         failure = None if scope is None or scope.error is None else _error(scope.error)
 
     def value_of(fill: StoredFill) -> Raw:
-        return part_of(_text(fill, given, failure), fill.path, f"a value of step {fill.steps}")
+        return part_of(_text(fill, given, failure), fill.path, _shown(fill, given))
 
     return value_of
+
+
+def _shown(fill: StoredFill, given: dict[int, _Given]) -> str:
+    """What a place refers to, for messages."""
+    if fill.kind == "failure":
+        return "the first failure of the workflow"
+    steps = [given[number].step.shown for number in fill.steps if number in given]
+    return (
+        f"the {fill.kind.removesuffix('s')} of {steps[0]}"
+        if len(steps) == 1
+        else (f"what is taken of {', '.join(steps[:3])}{', …' if len(steps) > 3 else ''}")
+    )
 
 
 def _text(fill: StoredFill, given: dict[int, _Given], failure: str | None) -> str:
@@ -113,7 +125,7 @@ def _text(fill: StoredFill, given: dict[int, _Given], failure: str | None) -> st
         odd = next((one for one in steps if one.is_ok is not wants_value), None)
         if odd is not None:
             what = "value" if wants_value else "error"
-            raise Missing(f"step {odd.step.number} is {odd.step.status.value} and has no {what}")
+            raise Missing(f"{odd.step.shown} is {odd.step.status.value} and has no {what}")
         told = [one.text for one in steps]
     return _array(told) if fill.kind in _LISTS else told[0]
 

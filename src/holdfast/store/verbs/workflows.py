@@ -36,6 +36,7 @@ from holdfast.store.op import (
 from holdfast.store.verbs.scopes import add_scope
 from holdfast.store.workflow_rows import step_row, workflow_row
 
+_STATUSES = frozenset(status.value for status in WorkflowStatus)
 COUNT_CAP = 10_000
 """Of how many workflows, the newest ones, it is counted how they stand."""
 
@@ -149,6 +150,24 @@ def read(
     return {record.id: record for record in rows.readable(workflow_row, found, unreadable)}
 
 
+@reads
+def statuses(ids: Sequence[bytes]) -> Steps[dict[bytes, WorkflowStatus]]:
+    """Where these workflows stand; an unknown id is absent."""
+    found = yield Statement("workflow_statuses", {"ids": Uuids(ids)})
+    return {
+        rows.uuid(id): WorkflowStatus(status)
+        for id, status in found
+        if rows.is_uuid(id) and status in _STATUSES
+    }
+
+
+@reads
+def endings(ids: Sequence[bytes]) -> Steps[dict[bytes, WorkflowStatus]]:
+    """How those of these workflows that have ended did so."""
+    found = yield from statuses(ids)
+    return {id: status for id, status in found.items() if status.is_terminal}
+
+
 class FoundWorkflows(NamedTuple):
     """Some workflows, the newest first."""
 
@@ -167,7 +186,7 @@ def find(
     `TaskNotFound` if that is gone: nobody knows any more where the page begins.
     """
     if before is not None and not (yield Statement("read_workflows", {"ids": Uuids([before])})):
-        raise TaskNotFound(before)
+        raise TaskNotFound(before, noun="workflow")
     found = yield Statement(
         "list_workflows",
         {
@@ -202,8 +221,7 @@ def find_ids(
 def count(*, cap: int = COUNT_CAP) -> Steps[dict[WorkflowStatus, int]]:
     """How many of the newest `cap` workflows are in each status."""
     found = yield Statement("count_workflows", {"cap": cap})
-    known = {status.value for status in WorkflowStatus}
-    return {WorkflowStatus(status): number for status, number in found if status in known}
+    return {WorkflowStatus(status): number for status, number in found if status in _STATUSES}
 
 
 @reads
@@ -229,7 +247,7 @@ class EdgeRecord(NamedTuple):
     resolved: bool
     satisfied: bool | None
     kind: str
-    """What the parent is: "task", "pause", "gate"."""
+    """What the parent is: "task", "pause", "error gate", "end gate"."""
     status: TaskStatus | None
     """That of the parent."""
 
@@ -251,6 +269,15 @@ def edges(children: Sequence[bytes]) -> Steps[list[EdgeRecord]]:
         for child, parent, on, resolved, satisfied, kind, status in found
         if rows.is_uuid(child) and rows.is_uuid(parent)
     ]
+
+
+@reads
+def live_added(adder_id: bytes, *, limit: int) -> Steps[list[bytes]]:
+    """Steps that one has added, and that have not ended or been told to."""
+    found = yield Statement(
+        "added_steps", {"scopes": Uuids([adder_id]), "bad": False, "batch": limit}
+    )
+    return list(rows.uuids(found))
 
 
 @reads
@@ -283,6 +310,9 @@ def _value(
     result: str | None,
     handed_over: bool | None,
     satisfied: bool | None,
+    name: str | None = None,
 ) -> StepValue:
     met = None if satisfied is None else bool(satisfied)
-    return StepValue(rows.uuid(id), number, TaskStatus(status), result, bool(handed_over), met)
+    named = rows.optional_text(name)
+    status_ = TaskStatus(status)
+    return StepValue(rows.uuid(id), number, status_, result, bool(handed_over), met, named)

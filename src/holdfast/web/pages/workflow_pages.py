@@ -261,7 +261,7 @@ async def act(verb: str, context: Context) -> Response:
             await control.apause(id, by=context.visitor.name)
         elif verb == "delete":
             if not await control.adelete(id):
-                raise TaskNotFound(id.bytes)
+                raise TaskNotFound(id.bytes, noun="workflow")
             return RedirectResponse(context.url("/workflows"), status_code=303)
         else:
             does = {
@@ -276,7 +276,7 @@ async def act(verb: str, context: Context) -> Response:
 def _id(context: Context) -> UUID:
     found = _uuid(context.request.path_params["id"])
     if found is None:
-        raise TaskNotFound(context.request.path_params["id"][:100])
+        raise TaskNotFound(context.request.path_params["id"][:100], noun="workflow")
     return found
 
 

@@ -16,13 +16,11 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import inf
 from typing import TypeAlias
 
 from holdfast.core.decide import Change, decide
 from holdfast.core.errors import StoreUnavailable
-from holdfast.core.identity import as_text
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Crashed
 from holdfast.core.pause import growing
@@ -32,10 +30,11 @@ from holdfast.runtime.supervisor.duties.lease_keeper import uptime
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.runtime.supervisor.state.blocked_rows import RefusedRows
 from holdfast.runtime.supervisor.task_log import TaskLog
+from holdfast.runtime.workflow_steering import WorkflowSteering
 from holdfast.store.op import Key, Op, at_once
 from holdfast.store.protocol import Store
 from holdfast.store.row_refused import RowRefused
-from holdfast.store.verbs import cancel, dependents, leases, resubmits, steering, timing
+from holdfast.store.verbs import leases, timing
 from holdfast.store.verbs.leases import Abandoned
 from holdfast.store.verbs.timing import Met
 
@@ -84,8 +83,7 @@ class Maintenance:
         """How often each part has failed in a row, and when it is tried again."""
         self._careful: set[str] = set()
         """What was refused for more rows than can be found one by one."""
-        self._unsteered: set[bytes] = set()
-        """Workflows that could not be steered, and that was said."""
+        self._steering = WorkflowSteering(store, clock)
         self._put_off: dict[bytes, float] = {}
         """Leases that could not be recovered as a whole, and until when others come first."""
 
@@ -138,44 +136,8 @@ class Maintenance:
         return wait
 
     def _steer_workflows(self) -> float:
-        """Go on with what was begun with whole workflows, a part at a time."""
-        if not self._store.run(steering.is_needed()):
-            return inf
-        needs = self._store.run(steering.tended())
-        for whole in needs.late:
-            self._steer(whole, partial(self._end_late, whole))
-        for whole in (*needs.late, *needs.stopping):
-            self._steer(whole, partial(self._to_the_end, partial(steering.stop_some, whole)))
-        for whole in needs.resubmitting:
-            self._steer(whole, partial(self._to_the_end, partial(resubmits.go_on, whole)))
-        for whole in needs.resumed:
-            self._steer(whole, partial(self._to_the_end, partial(steering.release_some, whole)))
-        self._to_the_end(steering.resolve_later)
-        self._to_the_end(cancel.cancel_added)
-        for whole in self._store.run(steering.unheld()):
-            self._steer(whole, partial(self._to_the_end, partial(dependents.hold, whole)))
+        self._steering.round()
         return inf
-
-    def _steer(self, whole: bytes, act: Callable[[], None]) -> None:
-        """One that cannot be steered must not keep the others waiting."""
-        try:
-            act()
-        except StoreUnavailable as error:
-            if not error.locked:
-                raise
-        except Exception as error:  # noqa: BLE001 - somebody may have written its rows by hand
-            if len(self._unsteered) < _MOST_REFUSED and whole not in self._unsteered:
-                self._unsteered.add(whole)
-                shown = one_line(str(error), 500)
-                log.error("workflow %s cannot go on: %s", as_text(whole), shown)
-
-    def _end_late(self, whole: bytes) -> None:
-        if self._store.run(steering.end_late(whole)):
-            log.warning("the deadline of workflow %s has passed", as_text(whole))
-
-    def _to_the_end(self, some: Callable[[], Op[int]]) -> None:
-        while self._store.run(at_once(some())):
-            pass
 
     def _tend(self) -> float:
         self._store.tend()

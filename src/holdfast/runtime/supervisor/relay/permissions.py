@@ -66,6 +66,7 @@ LOOKING: Final = frozenset(
         "step_values",
         "tasks_by_id",
         "whereabouts",
+        "workflow_statuses",
         "worker_history",
         "worker_states",
     }
