@@ -68,7 +68,7 @@ def test_what_is_returned_is_filled_in() -> None:
 def test_a_part_of_a_value() -> None:
     assert bytes(part_of('{"a":[1, {"b":"c"}]}', ["a", -1, "b"], "x")) == b'"c"'
     for path in (["b"], ["a", 5], ["a", "x"], [0]):
-        with pytest.raises(Missing, match=r"raw\.result has no .*"):
+        with pytest.raises(Missing, match=r"raw\.result.* has no"):
             part_of('{"a":[1]}', path, "raw.result")  # type: ignore[arg-type]
 
 
