@@ -18,8 +18,8 @@ somebody else is writing. If the lock is not free, we wait for it in our turn; a
 has it already must not, because whoever has the turn may be waiting for the caller's commit.
 One in which the caller has read cannot be saved if others have written since; the error says so.
 
-Nobody is rung when the caller commits, because that cannot be seen; listeners notice
-the commit by polling, within a tenth of a second.
+Nobody is rung when the caller commits, because that cannot be seen; listeners notice the commit by
+themselves (`sqlite.commit_watch`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ Which module keeps what:
       .autocheckpoint a connection of the program does not checkpoint beside a writer of ours
     checkpoint      the WAL stays short, and no commit is lost by copying it
     clock           time never goes back for anyone who shares the file
-    doorbell        whoever waits is woken by a commit, or notices it within a tenth of a second
+    doorbell        whoever waits is woken by a commit
+    commit_watch    or notices it: when the kernel tells of a write, or by looking
+    file_events     what the kernel tells of a file
     database_file   no file is used where it would not be safe, and none is made over another
     side_file       nothing is trusted that others may have put beside the database
     faults          each result code is an error of ours that says what to do

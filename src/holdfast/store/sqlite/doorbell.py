@@ -7,9 +7,9 @@ of a millisecond. Only ever a hint: ringing never raises and never blocks; a lis
 whose buffer is full has been rung already; one that died is noticed by the refusal
 and its socket removed.
 
-A ring may be lost, so whoever waits also looks every tenth of a second whether anyone has
-committed (`CommitWatch`). That is the truth, and how commits are noticed that ring no
-bell: those of a caller's own transaction, or of another program.
+A ring may be lost, so whoever waits also looks whether anyone has committed (`commit_watch`). That
+is the truth, and how commits are noticed that ring no bell: those of a caller's own transaction, or
+of another program.
 
 Where sockets cannot be bound (no permission, no Unix sockets) listeners poll. Where the
 directory is absent or closed to us nobody is rung; it is looked for again a moment later,
@@ -34,8 +34,7 @@ from holdfast.store import fork
 from holdfast.store.op import Channel
 from holdfast.store.protocol import Listener
 from holdfast.store.sqlite import faults, side_file
-from holdfast.store.sqlite.connections import Connections
-from holdfast.store.sqlite.one_library import open_files
+from holdfast.store.sqlite.commit_watch import CommitLooks
 from holdfast.store.sqlite.side_file import Distrusted
 
 ANYTHING = ""
@@ -47,7 +46,6 @@ _LONGEST_RECEIVED = 4096
 _WAKE = b"\0"
 # A socket takes this many datagrams by default and then refuses more, silently for us.
 _QUEUE = 10
-_LOOK_SECONDS = 0.1
 # A change within the granularity of the filesystem's clock may not show in its time stamp.
 _UNSETTLED_NS = 50_000_000
 # How long an absent or closed directory is believed to be so. Listeners look by themselves more
@@ -97,12 +95,15 @@ class Doorbell:
                 with self._mutex:
                     self._socket().sendto(payload, address)
 
-            return DoorbellListener(receiver, ring, data_version, channels, address)
+            return DoorbellListener(
+                receiver, ring, data_version, channels, CommitLooks(self._path), address
+            )
         kind = socket.SOCK_DGRAM if _HAS_SOCKETS else socket.SOCK_STREAM
         receiver, sender = socket.socketpair(type=kind)
         receiver.setblocking(False)
         sender.setblocking(False)
-        listener = DoorbellListener(receiver, sender.send, data_version, channels)
+        looks = CommitLooks(self._path)
+        listener = DoorbellListener(receiver, sender.send, data_version, channels, looks)
         weakref.finalize(listener, sender.close)
         with self._mutex:
             self._local = [one for one in self._local if one() is not None]
@@ -216,7 +217,7 @@ class Doorbell:
 class DoorbellListener(Listener):
     """Hears rings at one socket; `ring_it` is how to ring it from this process.
 
-    A wait also looks every tenth of a second whether anyone has committed, by `data_version`.
+    A wait also looks whether anyone has committed, by `data_version`; `looks` says when.
     """
 
     def __init__(
@@ -225,6 +226,7 @@ class DoorbellListener(Listener):
         ring_it: Callable[[bytes], object],
         data_version: Callable[[], object],
         channels: Collection[Channel],
+        looks: CommitLooks,
         address: str | None = None,
     ) -> None:
         self.channels = frozenset(channels)
@@ -232,8 +234,11 @@ class DoorbellListener(Listener):
         self._ring_it = ring_it
         self._data_version = data_version
         self._address = address
+        self._looks = looks
         self._selector = selectors.DefaultSelector()
         self._selector.register(receiver, selectors.EVENT_READ)
+        self._watched: int | None = None
+        """The descriptor by which the kernel tells of writes, while it is waited for."""
         self._version = data_version()
         self._closed = False
         fork.inherit(self)
@@ -247,16 +252,20 @@ class DoorbellListener(Listener):
         deadline = monotonic() + timeout
         try:
             while not self._closed:
-                left = deadline - monotonic()
-                if self._selector.select(max(0.0, min(left, _LOOK_SECONDS))):
+                left, pause = deadline - monotonic(), self._looks.pause
+                self._watch(self._looks.descriptor)
+                ready = {key.fd for key, _ in self._selector.select(max(0.0, min(left, pause)))}
+                if self._receiver.fileno() in ready:
                     heard = self._drain()
                     if heard is not None:
                         return heard
+                elif ready:
+                    self._looks.told()
                 elif self._has_changed():
                     return frozenset((ANYTHING,))
-                elif left <= 0:
+                elif left <= pause:
                     break
-        except (OSError, ValueError):
+        except (OSError, ValueError, KeyError):
             # Closed by another thread, between our look at `_closed` and the wait.
             if not self._closed:
                 raise
@@ -280,6 +289,7 @@ class DoorbellListener(Listener):
         self.wake()
         self._closed = True
         self._selector.close()
+        self._looks.close()
         self._receiver.close()
         if self._address is not None:
             _remove(self._address)
@@ -289,7 +299,18 @@ class DoorbellListener(Listener):
             # The parent listens on; a second holder would only keep its socket alive forever.
             self._closed = True
             self._selector.close()
+            self._looks.close()
             self._receiver.close()
+
+    def _watch(self, descriptor: int | None) -> None:
+        """Wait for this one, too; or for the bell alone."""
+        if descriptor == self._watched:
+            return
+        if self._watched is not None:
+            self._selector.unregister(self._watched)
+        if descriptor is not None:
+            self._selector.register(descriptor, selectors.EVENT_READ)
+        self._watched = descriptor
 
     def _drain(self) -> frozenset[str] | None:
         """All that has arrived; None if it was nothing after all."""
@@ -312,40 +333,11 @@ class DoorbellListener(Listener):
             version = self._data_version()
         except StoreError:
             # Whoever waits will ask the store next, and hear what is wrong from it.
-            return False
+            version = self._version
         changed = version != self._version
         self._version = version
+        self._looks.looked(changed)
         return changed
-
-
-class CommitWatch:
-    """Tells whether anyone may have committed to a database since it was last asked.
-
-    SQLite is asked only if the WAL was written to since: a worker that has nothing to do
-    looks ten times a second.
-    """
-
-    def __init__(self, path: str, connections: Connections) -> None:
-        self._wal_path = None if path == faults.MEMORY else f"{path}-wal"
-        self._connections = connections
-        self._last: tuple[open_files.Look | None, object] = (None, None)
-
-    def version(self) -> object:
-        """Something that differs from last time if anyone may have; None for one in memory."""
-        if self._wal_path is None:
-            return None
-        wal = open_files.look_at(self._wal_path)
-        seen, version = self._last
-        if wal is not None and wal == seen and time_ns() - wal[-1] > _UNSETTLED_NS:
-            return version
-        watcher = self._connections.take_watcher()
-        try:
-            ((number,),) = watcher.execute("PRAGMA data_version")
-        finally:
-            self._connections.give_watcher(watcher)
-        # Numbers of two connections cannot be compared.
-        self._last = wal, (watcher, number)
-        return self._last[1]
 
 
 _doorbells: weakref.WeakValueDictionary[str, Doorbell] = weakref.WeakValueDictionary()

@@ -26,6 +26,7 @@ from holdfast.store.sqlite import database_file, doorbell, faults
 from holdfast.store.sqlite.binding import Execution, SqliteBinder
 from holdfast.store.sqlite.checkpoint import Checkpointer, WalCheckpoint
 from holdfast.store.sqlite.clock import Clock
+from holdfast.store.sqlite.commit_watch import CommitWatch
 from holdfast.store.sqlite.connections import Connections
 from holdfast.store.sqlite.drivers.driver import Connection, from_bytes, is_vulnerable
 from holdfast.store.sqlite.schema import SqliteSchema
@@ -120,7 +121,7 @@ class SqliteStore:
         self.clock = Clock(settings.clock)
         self._connections = Connections(settings, self.path)
         self._doorbell = doorbell.of(self.path)
-        self._commits = doorbell.CommitWatch(self.path, self._connections)
+        self._commits = CommitWatch(self.path, self._connections)
         self._turns = turnstile.of(self.path)
         self._checkpointer = Checkpointer(
             settings, self.path, self._connections, self._turns, self._begin
