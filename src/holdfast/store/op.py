@@ -125,12 +125,31 @@ class Alike(NamedTuple):
     """How many columns are the first."""
 
 
+class Plain(NamedTuple):
+    """How a single row is written that leaves some columns empty."""
+
+    statement: str
+    """Its text takes the other columns as parameters."""
+    pick: Callable[[Row], Row]
+    empty: Row
+    """What `pick` gives of such a row."""
+    times: Sequence[str]
+    """Which of the other columns are times; they are never empty."""
+
+
 class Table(Struct, frozen=True):
     """Rows to insert: every row has the columns of `columns`, in their order."""
 
     columns: Mapping[str, Column]
     rows: Sequence[Row]
     alike: Alike | None = None
+    plain: Plain | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a single row, which leaves empty what a plain one does."""
+        plain = self.plain
+        return plain is not None and len(self.rows) == 1 and plain.pick(self.rows[0]) == plain.empty
 
     def common(self, alike: Alike) -> Row | None:
         """What all rows have behind their own columns; None if they differ there, too."""

@@ -112,6 +112,11 @@ def _values(params: Mapping[str, Any]) -> dict[str, Any]:
 def _spread(name: str, table: Table, values: dict[str, Any]) -> str:
     """Put the columns of a table among the values; the name of the text that takes them so."""
     rows, columns = table.rows, [*table.columns.items()]
+    if table.plain is not None and table.is_plain:
+        values.update(zip(table.columns, rows[0], strict=True))
+        for column in table.plain.times:
+            values[column] = At(values[column])
+        return table.plain.statement
     if table.alike is not None:
         common = table.common(table.alike)
         if common is not None:

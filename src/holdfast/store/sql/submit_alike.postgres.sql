@@ -1,8 +1,8 @@
 -- submit: ∅ → PENDING, SCHEDULED or WAITING. Of one task, or of many that differ only in the columns
 -- that are arrays here: calls of one function. (Each array costs the server 2 µs to set up and 0.1 µs
 -- a row: `submit`, with 25 of them, takes 25 % longer for one row, and 20 % for twenty.)
--- Differs from SQLite: one row goes this way, too, and the hint leaves with the commit. A row that is
--- not returned met its own id or a held unique slot.
+-- Differs from SQLite: one row that is not plain goes this way, too, and the hint leaves with the
+-- commit. A row that is not returned met its own id or a held unique slot.
 INSERT INTO holdfast_tasks (
     id, task_name, version, queue_name, priority, args, kwargs, task_options, tags,
     enqueue_sha, sent_at, created_at, updated_at, run_at, good_until, good_for_us, expire_at,

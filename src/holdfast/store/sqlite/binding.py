@@ -111,6 +111,8 @@ class SqliteBinder:
         name, params, table = asked.name, asked.params, asked.table
         if table is None:
             return [_call(one, params) for one in self._prepare(name)]
+        if table.plain is not None and table.is_plain:
+            name = table.plain.statement
         if table.alike is not None and len(table.rows) > 1 and not row_by_row:
             call = self._bind_alike(table, table.alike)
             if call is not None:

@@ -21,6 +21,7 @@ from holdfast.store.op import (
     Hint,
     Mode,
     Op,
+    Plain,
     Row,
     Statement,
     Steps,
@@ -63,6 +64,17 @@ COLUMNS = {
 ALIKE = Alike("submit_alike", own=6)
 """Calls of one function differ only in the first columns."""
 _NO_EDGES = (0, 0)
+_MAY_BE_EMPTY = (
+    *("unique_slot", "delay_us", "asked_at", "good_until", "good_for_us", "unique_until"),
+    *("unique_period_us", "workflow_id", "schedule_name", "schedule_tick"),
+)
+PLAIN = Plain(
+    "submit_plain",
+    itemgetter(*map([*COLUMNS].index, (*_MAY_BE_EMPTY, "deps_needed", "deps_open"))),
+    (*(None for _ in _MAY_BE_EMPTY), *_NO_EDGES),
+    times=("sent_at",),
+)
+"""Most sends: one task that may begin at once, and has no key."""
 # In one call into C: this runs for every row of a bulk send.
 _fields = itemgetter(
     *map(
@@ -97,11 +109,11 @@ def _submit(submissions: Sequence[Submission]) -> Steps[list[Submitted]]:
         queues.add(s.queue_name)
         if s.depends_on:
             depending.append(s)
-    # On PostgreSQL, rows that share their last columns run as `submit_alike` (see `ALIKE` and
-    # `store.postgres.binding`).
+    # A plain task runs as `submit_plain`, rows that share their last columns as `submit_alike` (see
+    # the binding of each engine).
     found = yield Statement(
         "submit",
-        table=Table(COLUMNS, table, ALIKE),
+        table=Table(COLUMNS, table, ALIKE, PLAIN),
         hint=Hint(Channel.READY, sorted(queues)),
     )
     all_created = len(found) == len(submissions)

@@ -177,7 +177,9 @@ def _merged(batch: Sequence[_Send]) -> Statement:
     hint = None
     if hints:
         hint = Hint(hints[0].channel, sorted({queue for h in hints for queue in h.queues}))
-    return Statement("submit", table=Table(submit.COLUMNS, every, submit.ALIKE), hint=hint)
+    return Statement(
+        "submit", table=Table(submit.COLUMNS, every, submit.ALIKE, submit.PLAIN), hint=hint
+    )
 
 
 def _slot_order(row: Row) -> tuple[str, int, int, bytes]:
