@@ -42,10 +42,10 @@ class FileEvents:
     """Tells of writes into the file at a path, while there is one."""
 
     def __init__(self, path: str) -> None:
+        self._descriptor = -1
         self._path = os.fsencode(path)
         self.is_armed = False
         """Whether the kernel tells of the next write."""
-        self._descriptor = -1
         calls = _calls()
         if calls is not None:
             self._descriptor = calls[0](os.O_NONBLOCK | os.O_CLOEXEC)
@@ -79,3 +79,6 @@ class FileEvents:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor, self.is_armed = -1, False
+
+    def __del__(self) -> None:
+        self.close()
