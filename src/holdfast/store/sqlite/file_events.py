@@ -76,9 +76,10 @@ class FileEvents:
 
     def close(self) -> None:
         """Watch no more."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor, self.is_armed = -1, False
+        # Forgotten first: another thread must not read from what has its number next.
+        descriptor, self._descriptor, self.is_armed = self._descriptor, -1, False
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def __del__(self) -> None:
         self.close()
