@@ -34,7 +34,7 @@ def found(diagnosis: Diagnosis) -> dict[str, Severity]:
     return {
         each.code: each.severity
         for each in diagnosis.findings
-        if each.code not in SERVER | {"disk-space", "requested-checkpoints"}
+        if each.code not in SERVER | {"disk-space", "checkpoints-too-often"}
     }
 
 
@@ -106,6 +106,17 @@ def test_a_worker_that_fell_silent(app: Holdfast, hands: Hands) -> None:
     assert finding.detail == {"worker_id": "w-1", "hostname": "host-1", "pid": 42}
     hands.run(workers.stop("w-1"))
     assert not find(app, "worker-silent")
+
+
+def test_of_many_alike_some_are_told(app: Holdfast, hands: Hands) -> None:
+    for n in range(23):
+        join(hands, f"w-{n}")
+    with raw(app) as (sql, now):
+        sql(f"UPDATE holdfast_workers SET seen_at = {now(-MINUTE)}")
+    told = find(app, "worker-silent")
+    assert len(told) == 21
+    assert told[-1].what == "3 more findings of this kind (worker-silent)"
+    assert "nobody is there to take its tasks over" in told[0].meaning
 
 
 def test_workers_of_two_versions(app: Holdfast, hands: Hands) -> None:
@@ -252,7 +263,8 @@ def test_a_replication_slot_that_nobody_reads(
 def test_a_table_that_is_not_cleaned(server: Holdfast, other: psycopg.Connection[object]) -> None:
     server.control.now()
     other.autocommit = True
-    other.execute("ALTER TABLE holdfast_meta SET (autovacuum_enabled = false)")
+    # As somebody has written it: the catalogue keeps the word.
+    other.execute("ALTER TABLE holdfast_meta SET (autovacuum_enabled = off)")
     try:
         assert find(server, "table-not-vacuumed")[0].detail == {"table": "holdfast_meta"}
         other.execute("INSERT INTO holdfast_meta SELECT 'x' || n FROM generate_series(1, 60000) n")
@@ -266,6 +278,34 @@ def test_a_table_that_is_not_cleaned(server: Holdfast, other: psycopg.Connection
         other.execute("VACUUM holdfast_meta")
     assert dead.detail["table"] == "holdfast_meta"
     assert dead.detail["dead"] >= 50_000
+
+
+def test_checkpoints_that_the_clock_did_not_ask_for(
+    server: Holdfast, other: psycopg.Connection[object]
+) -> None:
+    other.autocommit = True
+    counted = "checkpointer" if other.info.server_version >= 170_000 else "bgwriter"
+    other.execute("SELECT pg_stat_reset_shared(%s)", [counted])
+    try:
+        assert not find(server, "checkpoints-too-often")
+        for _ in range(21):
+            other.execute("CHECKPOINT")
+        (finding,) = until(lambda: find(server, "checkpoints-too-often"))
+    finally:
+        other.execute("SELECT pg_stat_reset_shared(%s)", [counted])
+    assert finding.detail["requested"] > 20
+
+
+def test_a_table_of_another_schema_is_named_with_it(
+    postgres: str, other: psycopg.Connection[object]
+) -> None:
+    with Holdfast(postgres, schema="queue_here") as app:
+        app.control.now()
+        other.autocommit = True
+        other.execute("ALTER TABLE queue_here.holdfast_meta SET (autovacuum_enabled = no)")
+        (finding,) = find(app, "table-not-vacuumed")
+        other.execute("DROP SCHEMA queue_here CASCADE")
+    assert finding.remedy.startswith("ALTER TABLE queue_here.holdfast_meta RESET")
 
 
 def test_connections_that_run_out(server: Holdfast, postgres: str) -> None:

@@ -30,7 +30,8 @@ HEALTHY = {
 
 def judged(**changed: str | None) -> dict[str, Severity]:
     facts = HEALTHY | changed
-    found = (*server.judge_settings(facts), *server.judge_load(facts))
+    judges = (server.judge_settings, server.judge_load, server.judge_checkpoints)
+    found = [finding for judge in judges for finding in judge(facts)]
     return {each.code: each.severity for each in found}
 
 
@@ -61,6 +62,14 @@ def test_a_server_that_is_in_order() -> None:
 )
 def test_one_thing_that_is_not(code: str, severity: str, name: str, value: str) -> None:
     assert judged(**{name: value}) == {code: Severity(severity)}
+
+
+@pytest.mark.parametrize(
+    ("version", "major"),
+    [("18.6", 18), ("17.2 (Debian 17.2-1)", 17), ("17beta1", 17), ("", 0), (None, 0)],
+)
+def test_the_version_of_a_server(version: str | None, major: int) -> None:
+    assert server.major_version({"version": version}) == major
 
 
 def test_how_long_and_how_much_decide() -> None:

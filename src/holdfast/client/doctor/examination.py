@@ -33,6 +33,8 @@ _ROWS: Final = 200
 """How many of the newest tasks, and of those in each state that goes on, are read."""
 _GOES_ON: Final = (TaskStatus.PENDING, TaskStatus.RUNNING, TaskStatus.CLAIMED)
 _DEAD_CAP: Final = 10_000
+_COUNTED_APART: Final = 17
+"""The PostgreSQL that began to count checkpoints in a place of their own."""
 
 
 def examine(access: Access, patience: Span) -> Diagnosis:
@@ -102,6 +104,7 @@ class _Examination:
             ours |= {
                 "settings": self._server_settings,
                 "connections and WAL": lambda: server.judge_load(self._facts),
+                "checkpoints": self._checkpoints,
                 "transactions": self._transactions,
                 "vacuum": self._vacuum,
             }
@@ -150,6 +153,13 @@ class _Examination:
     def _server_settings(self) -> Iterator[Finding]:
         self._facts = self._ask(partial(diagnosis.facts))
         yield from server.judge_settings(self._facts)
+
+    def _checkpoints(self) -> Iterator[Finding]:
+        counted = self._facts
+        if server.major_version(self._facts) >= _COUNTED_APART:
+            apart = self._ask(partial(diagnosis.checkpoint_counts))
+            counted = {**counted, **apart}
+        yield from server.judge_checkpoints(counted)
 
     def _transactions(self) -> Iterator[Finding]:
         before = self._now - self._patience_us

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -14,6 +14,9 @@ __all__ = ["PATIENCE", "Diagnosis", "Finding", "Severity"]
 
 PATIENCE: Final[Span] = "5m"
 """How long a transaction may be open, or a task wait, before it is reported."""
+
+
+_MOST_ALIKE: Final = 20
 
 
 class Severity(StrEnum):
@@ -68,5 +71,22 @@ class Diagnosis:
 
 
 def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The gravest first, otherwise as they were found."""
-    return tuple(sorted(findings, key=lambda finding: finding.severity.rank))
+    """The gravest first, otherwise as they were found; of a kind no more than can be read."""
+    by_kind: dict[tuple[str, Severity], list[Finding]] = {}
+    for finding in findings:
+        by_kind.setdefault((finding.code, finding.severity), []).append(finding)
+    kept = [finding for alike in by_kind.values() for finding in _few(alike)]
+    return tuple(sorted(kept, key=lambda finding: finding.severity.rank))
+
+
+def _few(alike: Sequence[Finding]) -> Sequence[Finding]:
+    if len(alike) <= _MOST_ALIKE:
+        return alike
+    left, first = len(alike) - _MOST_ALIKE, alike[0]
+    more = replace(
+        first,
+        what=f"{left:,} more findings of this kind ({first.code})",
+        remedy="mend those above, and look again",
+        detail={"more": left},
+    )
+    return [*alike[:_MOST_ALIKE], more]

@@ -66,8 +66,12 @@ def judge_workers(
                 Severity.WARNING,
                 f"worker {worker.worker_id} on {worker.hostname} (pid {worker.pid}) has not been "
                 f"seen for {length(silent / _SECOND_US)}, and did not say that it stops",
-                "it was killed, its machine is gone, or it cannot reach the database; others have "
-                "taken its tasks over",
+                "it was killed, its machine is gone, or it cannot reach the database; "
+                + (
+                    "others take its tasks over"
+                    if crew.alive
+                    else "nobody is there to take its tasks over"
+                ),
                 "look at its log and its machine; it is forgotten after some days",
                 {"worker_id": worker.worker_id, "hostname": worker.hostname, "pid": worker.pid},
             )

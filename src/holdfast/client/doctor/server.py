@@ -6,6 +6,7 @@ be seen for lack of rights is absent, and judged as in order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -21,6 +22,7 @@ _MANY_DEAD: Final = 50_000
 _WRAPAROUND: Final = 1_500_000_000
 """Of 2.1 billion: from then on there is no time to lose."""
 _GIGABYTE: Final = 1 << 30
+_MAJOR: Final = re.compile(r"\d+", re.ASCII)
 _NEARLY_FULL, _FULL = 0.8, 0.95
 
 
@@ -82,7 +84,7 @@ def judge_settings(facts: Facts) -> Iterator[Finding]:
 
 
 def judge_load(facts: Facts) -> Iterator[Finding]:
-    """Connections, transaction numbers, WAL and checkpoints."""
+    """Connections, transaction numbers, and the WAL."""
     yield from _connections(facts)
     age, most = _number(facts, "transaction_age"), _number(facts, "freeze_max_age")
     if age > _WRAPAROUND or (most and age > 2 * most):
@@ -95,16 +97,6 @@ def judge_load(facts: Facts) -> Iterator[Finding]:
             "find out what holds vacuum back (long transactions, prepared ones, replication "
             "slots), then VACUUM (FREEZE) the database",
             {"age": age, "autovacuum_freeze_max_age": most},
-        )
-    timed, asked = _number(facts, "timed_checkpoints"), _number(facts, "requested_checkpoints")
-    if asked > 20 and asked > 2 * timed:
-        yield Finding(
-            "checkpoints-too-often",
-            Severity.NOTICE,
-            f"{asked:,} checkpoints were made because the WAL was full, {timed:,} by the clock",
-            "after each one the server writes whole pages, which costs throughput",
-            f"raise max_wal_size (it is {facts.get('max_wal_size')})",
-            {"requested": asked, "timed": timed},
         )
     if facts.get("failed_archiving"):
         yield Finding(
@@ -122,6 +114,26 @@ def judge_load(facts: Facts) -> Iterator[Finding]:
             "long transactions of theirs are not found here",
             "GRANT pg_read_all_stats to this user, or run this as another",
         )
+
+
+def judge_checkpoints(facts: Facts) -> Iterator[Finding]:
+    """Whether the server writes whole pages all the time."""
+    timed, asked = _number(facts, "timed_checkpoints"), _number(facts, "requested_checkpoints")
+    if asked > 20 and asked > 2 * timed:
+        yield Finding(
+            "checkpoints-too-often",
+            Severity.NOTICE,
+            f"{asked:,} checkpoints were made because the WAL was full, {timed:,} by the clock",
+            "after each one the server writes whole pages, which costs throughput",
+            f"raise max_wal_size (it is {facts.get('max_wal_size')})",
+            {"requested": asked, "timed": timed},
+        )
+
+
+def major_version(facts: Facts) -> int:
+    """17 of "17.2 (Debian 17.2-1)" and of "17beta1"; 0 where it is not known."""
+    read = _MAJOR.match(facts.get("version") or "")
+    return int(read[0]) if read else 0
 
 
 def _connections(facts: Facts) -> Iterator[Finding]:

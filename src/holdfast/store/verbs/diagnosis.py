@@ -75,6 +75,13 @@ def facts() -> Steps[Mapping[str, str | None]]:
 
 
 @reads
+def checkpoint_counts() -> Steps[Mapping[str, str | None]]:
+    """How many checkpoints a server of PostgreSQL 17 or later has made, by name as in `facts`."""
+    found: Rows = yield Statement("checkpoint_counts")
+    return dict(found)
+
+
+@reads
 def cleanup_holders(*, before: int) -> Steps[list[CleanupHolder]]:
     """What has been keeping dead rows since before then."""
     found = yield Statement("cleanup_holders", {"before": At(before)})
