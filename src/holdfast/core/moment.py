@@ -126,7 +126,9 @@ class Due:
 
 
 def length(seconds: float, units: int = 2) -> str:
-    """A duration for people: `0.05 s`, `12 s`, `3 min 5 s`, `2 h 5 min`, `3 d 4 h`."""
+    """A duration for people: `4 ms`, `0.05 s`, `12 s`, `3 min 5 s`, `2 h 5 min`, `3 d 4 h`."""
+    if 0 < seconds < 0.01:
+        return f"{seconds * 1000:.2g} ms"
     if seconds < 10:
         return f"{seconds:.2g} s" if seconds < 1 else f"{seconds:.1f} s"
     left = round(seconds)

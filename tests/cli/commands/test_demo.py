@@ -35,9 +35,10 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_every_task_ends_as_it_should(said: str) -> None:
     table = said.partition("Every task ended in one known state:")[2]
     rows = re.findall(r"^(\w+) {2,}(\d.*?) {2,}(\d+)", table, re.M)
-    # The schedule goes on for as long as the demonstration takes.
+    # The schedule goes on for as long as the demonstration takes. One tick may have been started
+    # for a child that another task has killed before it came to it, and is started again.
     ((_, ticks, starts),) = [row for row in rows if row[0] == "tick"]
-    assert ticks == f"{starts} completed"
+    assert int(starts) - int(ticks.removesuffix(" completed")) in (0, 1)
     rows = [row for row in rows if row[0] != "tick"]
     assert {name: (ended, int(starts)) for name, ended, starts in rows} == {
         "resize": ("200 completed", 200),

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from rich.text import Text
 
-from holdfast.cli.top.frame import Section, SelectedRow, overlay, picture, shares, window
+from holdfast.cli.top.frame import Section, SelectedRow, picture, shares, window
 from holdfast.cli.top.snapshot import QueueLine, Snapshot
 from holdfast.client.access import Access
 from holdfast.client.config import Config
@@ -92,6 +92,29 @@ def test_every_section_has_its_share() -> None:
         assert sum(shares(sizes, room).values()) <= room
 
 
+def test_the_selected_section_is_there_however_low_the_terminal(operator: Operator) -> None:
+    shown = snapshot(operator.lab)
+    for section in Section:
+        lines = drawn(shown, 40, 7, section, row=1)
+        assert any("reverse" in str(span.style) for line in lines for span in line.spans)
+
+
+def test_what_is_said_below_is_said_to_its_end(operator: Operator) -> None:
+    text = Text(f"cannot connect to {'x' * 90}: connection refused", "bold red")
+    for width, height in ((80, 24), (70, 10)):
+        lines = picture(
+            snapshot(operator.lab),
+            SelectedRow(),
+            place="p",
+            footer=text,
+            width=width,
+            height=height,
+        )
+        assert len(lines) == height
+        said = "".join(line.plain for line in lines)
+        assert said.endswith("connection refused")
+
+
 def test_a_window_moves_with_the_selection() -> None:
     assert window(0, 0, 5) == (0, 0)
     assert window(3, 2, 5) == (0, 3)
@@ -99,20 +122,6 @@ def test_a_window_moves_with_the_selection() -> None:
     assert window(10, 4, 4) == (1, 4)
     assert window(10, 9, 4) == (6, 4)
     assert window(10, 9, 0)[1] == 0
-
-
-def test_a_page_of_text_is_folded_and_safe() -> None:
-    lines = overlay([EVIL, "", "end"], footer=Text("back"), width=30, height=12)
-    assert len(lines) == 12
-    assert max(line.cell_len for line in lines) <= 30
-    assert "\x1b" not in "".join(line.plain for line in lines)
-
-
-def test_wide_characters_are_folded_and_not_cut() -> None:
-    lines = overlay(["日本語" * 30 + "end"], footer=Text("any key"), width=40, height=24)
-    assert max(line.cell_len for line in lines) <= 40
-    assert "".join(line.plain for line in lines).count("語") == 30
-    assert any("end" in line.plain for line in lines)
 
 
 def test_a_wide_terminal_has_room_for_names(operator: Operator) -> None:

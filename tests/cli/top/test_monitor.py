@@ -6,16 +6,19 @@ import os
 import pty
 import re
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
 import termios
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from fcntl import ioctl
 from select import select
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from holdfast.core.status import TaskStatus
@@ -136,6 +139,43 @@ def test_keys_act_after_a_yes(operator: Operator, lab: Lab, terminal: Any) -> No
     assert info["cancel_requested_at"] is not None
     assert lab.status(dead.id) is TaskStatus.PENDING
     assert lab.status(waits) is TaskStatus.PENDING
+
+
+@contextmanager
+def written_by_somebody_else(url: str, schema: str) -> Iterator[None]:
+    """Nothing can be written meanwhile, and everything can be read."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as held:
+            held.execute("BEGIN IMMEDIATE")
+            yield
+    else:
+        with psycopg.connect(url) as other:
+            other.execute(f"LOCK TABLE {schema}.holdfast_queues IN EXCLUSIVE MODE".encode())
+            yield
+            other.rollback()
+
+
+def test_keys_are_answered_while_the_database_is_not(
+    operator: Operator, lab: Lab, terminal: Any
+) -> None:
+    lab.send(queue_name="a")
+    top = terminal()
+    top.shows("1 waiting")
+    with written_by_somebody_else(operator.place[1], operator.place[-1]):
+        top.press("1p")
+        top.shows("pause queue a?")
+        top.press("y")
+        top.shows("asking the database")
+        top.press("p")
+        top.shows("pause queue a?")
+        top.press("y")
+        top.shows("has not answered yet")
+        top.press("?")
+        top.shows("any other key does not")
+        top.press("x")
+    top.shows("queue a is paused")
+    top.press("q")
+    assert top.ended() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

@@ -12,11 +12,12 @@ from datetime import timedelta
 from enum import IntEnum
 from typing import Final
 
-from rich.cells import chop_cells, set_cell_size
+from rich.cells import set_cell_size
 from rich.text import Text
 
 from holdfast.cli.render import times
 from holdfast.cli.render.task_list import STYLES, detail_of
+from holdfast.cli.top.page import folded
 from holdfast.cli.top.snapshot import QueueLine, Snapshot
 from holdfast.client.info import TaskInfo
 from holdfast.client.worker_control import WorkerInfo
@@ -25,7 +26,7 @@ from holdfast.core.moment import length
 from holdfast.core.text import one_line
 
 _WIDE: Final = 118
-KEYS: Final = "q quit  Tab section  j/k row  Enter why  p pause  c cancel  r resubmit  ? help"
+KEYS: Final = "q quit  ? help  Tab section  j/k row  Enter why  p pause  c cancel  r resubmit"
 HELP: Final = (
     "q, Ctrl-C     quit",
     "Tab, 1 to 4   the next section; queues, workers, running tasks, failures",
@@ -39,7 +40,7 @@ HELP: Final = (
     "u             read again now",
     "",
     "What changes something asks first: y does it, any other key does not.",
-    "Rates are a minute's, of the last five minutes. Press any key.",
+    "Rates are a minute's, of the last five minutes.",
 )
 
 
@@ -113,6 +114,9 @@ _COLUMNS: Final = {
 _STATES: Final = {"alive": "green", "silent": "bold red", "stopped": "dim"}
 _BAR: Final = 8
 _LEAST_ROWS: Final = 2
+_LEAST_HEIGHT: Final = 8
+_MOST_SAID: Final = 3
+"""Lines of what is said below, where there is room."""
 _NOTHING: Final = timedelta(0)
 
 Cell = tuple[str, str]
@@ -143,35 +147,38 @@ def picture(
     """The lines of the whole picture: never more than `height`, none wider than `width`."""
     lines = [_header(snapshot, place, width)]
     sizes = {section: len(rows_of(snapshot, section)) for section in Section}
-    room = shares(sizes, max(0, height - 2))
-    spare = height - 2 - sum(room.values())
+    below = _footer_lines(footer, width, height)
+    free = height - 1 - len(below)
+    room = shares(sizes, max(0, free), cursor.section)
+    spare = free - sum(room.values())
     for section in Section:
         if section and spare > 0:
             lines.append(Text(""))
             spare -= 1
         if room[section] > 0:
             lines += _section(snapshot, section, cursor, width, room[section])
-    lines += [Text("")] * (height - 1 - len(lines))
-    return [*lines[: max(0, height - 1)], _fit(footer, width)]
+    above = max(0, height - len(below))
+    lines += [Text("")] * (above - len(lines))
+    return [*lines[:above], *below]
 
 
-def overlay(text: Sequence[str], *, footer: Text, width: int, height: int) -> list[Text]:
-    """A page of text instead of the picture; lines that are too long are folded."""
-    lines: list[Text] = []
-    for line in text:
-        safe = one_line(line)
-        parts = chop_cells(safe, max(2, width)) or [""]
-        lines += [_fit(Text(part), width) for part in parts]
-    lines = lines[: height - 1]
-    return [*lines, *[Text("")] * (height - 1 - len(lines)), _fit(footer, width)]
+def _footer_lines(footer: Text, width: int, height: int) -> list[Text]:
+    """What is said below; what matters in one that is too long mostly stands at its end."""
+    if footer.style == "dim" or height < _LEAST_HEIGHT:
+        return [_fit(footer, width)]
+    parts = folded(footer.plain, width)
+    return [_fit(Text(part, footer.style), width) for part in parts[:_MOST_SAID]]
 
 
-def shares(sizes: dict[Section, int], room: int) -> dict[Section, int]:
+def shares(
+    sizes: dict[Section, int], room: int, selected: Section | None = None
+) -> dict[Section, int]:
     """How many lines each section gets, its head included; what one does not need others get."""
     wanted = {section: size + 1 for section, size in sizes.items()}
     given = dict.fromkeys(sizes, 0)
-    # First a head and a row or two for each, then a line each in turn.
-    for section in sizes:
+    # First a head and a row or two for each, and before all for the one that is selected; then a
+    # line each in turn.
+    for section in sorted(sizes, key=lambda section: section is not selected):
         first = min(wanted[section], 1 + _LEAST_ROWS, room)
         given[section] = first
         room -= first

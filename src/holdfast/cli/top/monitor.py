@@ -1,14 +1,16 @@
 """The monitor: what is selected, what a key does, when it is painted.
 
 Owns the loop. A verb is asked of `app.control`, like any command, after somebody has said yes, and
-what it came to is said in the last line. The picture may be older than the database: a verb goes by
-the id, and does nothing to a task that has moved on.
+what it came to is said in the last line. The database is asked in another thread, so that keys are
+answered while it is slow or away. The picture may be older than the database: a verb goes by the
+id, and does nothing to a task that has moved on.
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -21,11 +23,11 @@ from holdfast.cli.top.frame import (
     KEYS,
     Section,
     SelectedRow,
-    overlay,
     picture,
     rows_of,
 )
 from holdfast.cli.top.keyboard import Keyboard
+from holdfast.cli.top.page import Page
 from holdfast.cli.top.snapshot import QueueLine, Snapshot, SnapshotReader
 from holdfast.client.info import TaskInfo
 from holdfast.client.redacted import redacted_task, redacted_why
@@ -52,7 +54,10 @@ class Monitor:
         self._is_held = False
         self._said: Text | None = None
         self._question: tuple[str, Callable[[], str]] | None = None
-        self._page: Sequence[str] | None = None
+        self._page: Page | None = None
+        self._asking: threading.Thread | None = None
+        self._answered: Text | Page | None = None
+        """What the database has answered, until it is shown."""
 
     def run(self, keyboard: Keyboard) -> None:
         """Paint and obey until somebody quits."""
@@ -60,6 +65,9 @@ class Monitor:
         while True:
             if self._reader.latest is not None and not (self._is_held and self._shown):
                 self._take(self._reader.latest)
+            if self._answered is not None:
+                self._show_answer(self._answered)
+                painted = ()
             size = shutil.get_terminal_size()
             state = (self._reader.number if not self._is_held else -1, size)
             if state != painted or keyboard.was_away:
@@ -92,12 +100,12 @@ class Monitor:
 
     def lines(self, width: int, height: int) -> list[Text]:
         """What is painted."""
-        footer = self._footer()
         if self._page is not None:
-            return overlay(self._page, footer=footer, width=width, height=height)
+            return self._page.lines(width, height)
         if self._shown is None:
             waiting = self._reader.problem or "reading…"
-            return overlay(["holdfast", "", waiting], footer=footer, width=width, height=height)
+            return Page(["holdfast", "", waiting]).lines(width, height, below="q quits")
+        footer = self._footer()
         self._clamp(self._shown)
         place = self._session.place.config.store.masked
         return picture(
@@ -107,7 +115,8 @@ class Monitor:
     def press(self, key: str, *, is_alone: bool = True) -> None:
         """Do what a key asks for. A yes counts only if it came by itself, after the question."""
         if self._page is not None:
-            self._page = None
+            if not self._page.turned(key):
+                self._page = None
         elif self._question is not None:
             self._answer(key if is_alone else "")
         elif self._shown is not None:
@@ -123,7 +132,7 @@ class Monitor:
             return Text(f"not up to date: {one_line(self._reader.problem)}", "bold red")
         if self._is_held:
             return Text("held; Space goes on", "yellow")
-        return Text("any key goes back" if self._page is not None else KEYS, "dim")
+        return Text(KEYS, "dim")
 
     def _obey(self, key: str, shown: Snapshot) -> None:
         section, row = self._cursor.section, self._cursor.row
@@ -148,7 +157,7 @@ class Monitor:
             case "u":
                 self._reader.again()
             case "?" | "h":
-                self._page = HELP
+                self._page = Page(HELP)
             case "enter" | "p" | "c" | "r" | "d":
                 self._act(key, shown)
             case _:
@@ -160,7 +169,7 @@ class Monitor:
         control = self._session.control
         match key, row:
             case "enter", TaskInfo():
-                self._page = self._tell(lambda: self._about(row))
+                self._put(lambda: Page(self._about(row)))
             case "p", QueueLine(is_paused=True):
                 self._ask(
                     f"resume queue {row.name}?", lambda: _resumed(control.queues.resume(row.name))
@@ -184,21 +193,34 @@ class Monitor:
         if question is None or key not in ("y", "Y"):
             self._say("nothing was done", "yellow")
             return
-        done = self._tell(lambda: [question[1]()])
-        if done is not None:
-            self._say(done[0], "bold green")
-        self._reader.again()
+        self._put(lambda: _said(question[1](), "bold green"))
 
-    def _tell(self, ask: Callable[[], Sequence[str]]) -> Sequence[str] | None:
-        """What it answers; an error is said in the last line."""
-        try:
-            return ask()
-        except HoldfastError as error:
-            self._say(str(error), "bold red")
-            return None
+    def _put(self, ask: Callable[[], Text | Page]) -> None:
+        """Ask the database; what it answers is shown when it is there, one thing at a time."""
+        if self._asking is not None and self._asking.is_alive():
+            self._say("the database has not answered yet; q quits", "yellow")
+            return
+
+        def run() -> None:
+            try:
+                self._answered = ask()
+            except HoldfastError as error:
+                self._answered = _said(str(error), "bold red")
+            self._reader.again()
+
+        self._say("asking the database…", "yellow")
+        self._asking = threading.Thread(target=run, name="holdfast-verb", daemon=True)
+        self._asking.start()
+
+    def _show_answer(self, answer: Text | Page) -> None:
+        self._answered = None
+        if isinstance(answer, Page):
+            self._said, self._page = None, answer
+        else:
+            self._said = answer
 
     def _say(self, text: str, style: str) -> None:
-        self._said = Text(one_line(text), style)
+        self._said = _said(text, style)
 
     def _pause(self, queue: str) -> str:
         self._session.control.queues.pause(queue)
@@ -253,6 +275,10 @@ _NEEDS: Final = {
     "r": "select a failure first (4)",
     "d": "select a worker first (2)",
 }
+
+
+def _said(text: str, style: str) -> Text:
+    return Text(one_line(text), style)
 
 
 def _key(row: QueueLine | WorkerInfo | TaskInfo) -> object:
