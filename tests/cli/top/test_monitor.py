@@ -174,8 +174,14 @@ def test_keys_are_answered_while_the_database_is_not(
         top.shows("any other key does not")
         top.press("x")
     top.shows("queue a is paused")
-    top.press("q")
-    assert top.ended() == 0
+    with written_by_somebody_else(operator.place[1], operator.place[-1]):
+        top.press("p")
+        top.shows("resume queue a?")
+        top.press("y")
+        top.shows("asking the database")
+        top.press("q")
+        assert top.ended() == 0
+    assert "it may still be done" in top.written
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -50,13 +52,22 @@ def top(session: CommandSession, every: float, once: bool) -> None:
 
     reader.start()
     keyboard = Keyboard()
+    code = 0
     try:
         with keyboard.lent():
             monitor.run(keyboard)
     except Ended as ended:
-        raise click.exceptions.Exit(128 + ended.number) from None
-    finally:
-        reader.stop()
+        code = 128 + ended.number
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
+    asked = monitor.is_asking
+    if not reader.stop() or asked:
+        # Nobody who quits waits for a database that is away.
+        if asked:
+            session.screen.remark("the database has not answered: it may still be done")
+        sys.stdout.flush()
+        os._exit(code)
+    raise click.exceptions.Exit(code)
 
 
 def _document(session: CommandSession, found: Snapshot) -> dict[str, Any]:

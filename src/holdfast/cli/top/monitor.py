@@ -39,6 +39,8 @@ from holdfast.core.text import one_line
 
 _STEP: Final = 0.2
 """Seconds between two looks at the size of the terminal."""
+_LONG_S: Final = 5
+"""After so many seconds it is said that the database does not answer."""
 _QUIT: Final = ("q", "Q")
 
 
@@ -69,7 +71,7 @@ class Monitor:
                 self._show_answer(self._answered)
                 painted = ()
             size = shutil.get_terminal_size()
-            state = (self._reader.number if not self._is_held else -1, size)
+            state = (self._reader.number if not self._is_held else -1, size, self._silence)
             if state != painted or keyboard.was_away:
                 keyboard.was_away = False
                 painted = state
@@ -123,11 +125,23 @@ class Monitor:
             self._said = None
             self._obey(key, self._shown)
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether the database has yet to answer what was asked of it."""
+        return self._asking is not None and self._asking.is_alive()
+
+    @property
+    def _silence(self) -> int:
+        silence = int(self._reader.silence)
+        return silence if silence >= _LONG_S else 0
+
     def _footer(self) -> Text:
         if self._question is not None:
             return Text(f"{self._question[0]} [y/n]", "bold reverse")
         if self._said is not None:
             return self._said
+        if self._silence:
+            return Text(f"the database has not answered for {self._silence} s", "bold red")
         if self._reader.problem is not None:
             return Text(f"not up to date: {one_line(self._reader.problem)}", "bold red")
         if self._is_held:
@@ -197,7 +211,7 @@ class Monitor:
 
     def _put(self, ask: Callable[[], Text | Page]) -> None:
         """Ask the database; what it answers is shown when it is there, one thing at a time."""
-        if self._asking is not None and self._asking.is_alive():
+        if self.is_asking:
             self._say("the database has not answered yet; q quits", "yellow")
             return
 

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 from typing import Final
 
 from holdfast.client.control import Control
@@ -78,6 +79,7 @@ class SnapshotReader:
         self._every = every
         self._wake = threading.Event()
         self._stopping = False
+        self._asked_at: float | None = None
         self._tail: EndingTail = control.tasks.tail(status=_BAD)
         self._failures: deque[TaskInfo] = deque(maxlen=_FAILURES)
         self.latest: Snapshot | None = None
@@ -95,11 +97,18 @@ class SnapshotReader:
         """Read now."""
         self._wake.set()
 
-    def stop(self) -> None:
-        """Read no more."""
+    def stop(self) -> bool:
+        """Read no more; whether the last reading has ended."""
         self._stopping = True
         self._wake.set()
         self._thread.join(1.0)
+        return not self._thread.is_alive()
+
+    @property
+    def silence(self) -> float:
+        """For how many seconds the database has been asked and has not answered."""
+        asked_at = self._asked_at
+        return 0.0 if asked_at is None else monotonic() - asked_at
 
     def read(self) -> Snapshot:
         """One snapshot, now."""
@@ -138,10 +147,12 @@ class SnapshotReader:
 
     def _run(self) -> None:
         while not self._stopping:
+            self._asked_at = monotonic()
             try:
                 self.latest, self.problem = self.read(), None
             except HoldfastError as error:
                 self.problem = str(error)
+            self._asked_at = None
             self.number += 1
             self._wake.wait(self._every)
             self._wake.clear()
