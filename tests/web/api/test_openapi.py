@@ -90,7 +90,7 @@ def fill(app: Holdfast) -> None:
 
 
 def test_the_server_keeps_to_it(refused: WebClient) -> None:
-    keep_to_the_document(refused, 5)
+    keep_to_the_document(refused, 3)
 
 
 @pytest.mark.slow
