@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.cli.top.page import Page
+from holdfast.cli.top.page import TextPage
 
 EVIL = "\x1b[2J\x1b]0;t\x07" + "evil " * 20
 
 
-def text(page: Page, width: int = 40, height: int = 6) -> list[str]:
+def text(page: TextPage, width: int = 40, height: int = 6) -> list[str]:
     lines = page.lines(width, height)
     assert len(lines) == height
     assert max(line.cell_len for line in lines) <= width
@@ -15,19 +15,19 @@ def text(page: Page, width: int = 40, height: int = 6) -> list[str]:
 
 
 def test_it_is_folded_and_safe() -> None:
-    shown = text(Page([EVIL, "", "end"]), 30, 12)
+    shown = text(TextPage([EVIL, "", "end"]), 30, 12)
     assert "\x1b" not in "".join(shown)
     assert shown[-1] == "any key goes back"
 
 
 def test_wide_characters_are_folded_and_not_cut() -> None:
-    shown = "".join(text(Page(["日本語" * 30 + "end"]), 40, 24))
+    shown = "".join(text(TextPage(["日本語" * 30 + "end"]), 40, 24))
     assert shown.count("語") == 30
     assert "end" in shown
 
 
 def test_a_long_page_is_turned() -> None:
-    page = Page([f"line {n}" for n in range(12)])
+    page = TextPage([f"line {n}" for n in range(12)])
     assert not page.turned("j")  # It has not been shown.
     assert text(page) == [
         *(f"line {n}" for n in range(5)),
@@ -50,4 +50,4 @@ def test_a_long_page_is_turned() -> None:
 
 
 def test_a_terminal_without_room() -> None:
-    assert len(Page(["a", "b"]).lines(1, 1)) == 1
+    assert len(TextPage(["a", "b"]).lines(1, 1)) == 1

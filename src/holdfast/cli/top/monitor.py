@@ -27,7 +27,7 @@ from holdfast.cli.top.frame import (
     rows_of,
 )
 from holdfast.cli.top.keyboard import Keyboard
-from holdfast.cli.top.page import Page
+from holdfast.cli.top.page import TextPage
 from holdfast.cli.top.snapshot import QueueLine, Snapshot, SnapshotReader
 from holdfast.client.info import TaskInfo
 from holdfast.client.redacted import redacted_task, redacted_why
@@ -56,9 +56,9 @@ class Monitor:
         self._is_held = False
         self._said: Text | None = None
         self._question: tuple[str, Callable[[], str]] | None = None
-        self._page: Page | None = None
+        self._page: TextPage | None = None
         self._asking: threading.Thread | None = None
-        self._answered: Text | Page | None = None
+        self._answered: Text | TextPage | None = None
         """What the database has answered, until it is shown."""
 
     def run(self, keyboard: Keyboard) -> None:
@@ -106,7 +106,7 @@ class Monitor:
             return self._page.lines(width, height)
         if self._shown is None:
             waiting = self._reader.problem or "reading…"
-            return Page(["holdfast", "", waiting]).lines(width, height, below="q quits")
+            return TextPage(["holdfast", "", waiting]).lines(width, height, below="q quits")
         footer = self._footer()
         self._clamp(self._shown)
         place = self._session.place.config.store.masked
@@ -171,7 +171,7 @@ class Monitor:
             case "u":
                 self._reader.again()
             case "?" | "h":
-                self._page = Page(HELP)
+                self._page = TextPage(HELP)
             case "enter" | "p" | "c" | "r" | "d":
                 self._act(key, shown)
             case _:
@@ -183,7 +183,7 @@ class Monitor:
         control = self._session.control
         match key, row:
             case "enter", TaskInfo():
-                self._put(lambda: Page(self._about(row)))
+                self._put(lambda: TextPage(self._about(row)))
             case "p", QueueLine(is_paused=True):
                 self._ask(
                     f"resume queue {row.name}?", lambda: _resumed(control.queues.resume(row.name))
@@ -209,7 +209,7 @@ class Monitor:
             return
         self._put(lambda: _said(question[1](), "bold green"))
 
-    def _put(self, ask: Callable[[], Text | Page]) -> None:
+    def _put(self, ask: Callable[[], Text | TextPage]) -> None:
         """Ask the database; what it answers is shown when it is there, one thing at a time."""
         if self.is_asking:
             self._say("the database has not answered yet; q quits", "yellow")
@@ -226,9 +226,9 @@ class Monitor:
         self._asking = threading.Thread(target=run, name="holdfast-verb", daemon=True)
         self._asking.start()
 
-    def _show_answer(self, answer: Text | Page) -> None:
+    def _show_answer(self, answer: Text | TextPage) -> None:
         self._answered = None
-        if isinstance(answer, Page):
+        if isinstance(answer, TextPage):
             self._said, self._page = None, answer
         else:
             self._said = answer

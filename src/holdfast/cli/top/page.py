@@ -13,12 +13,12 @@ from rich.text import Text
 
 from holdfast.core.text import one_line
 
-__all__ = ["Page", "folded"]
+__all__ = ["TextPage", "folded"]
 
 _SCROLLS: Final = {"j": 1, "down": 1, "k": -1, "up": -1}
 
 
-class Page:
+class TextPage:
     """Some text, and how far one has read."""
 
     def __init__(self, text: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ LOOKING: Final = frozenset(
         "attempts",
         "audit_entries",
         "checkpoints",
+        "checkpoint_counts",
         "cleanup_holders",
         "count_workflows",
         "count_dead",
