@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.web.drawing.chart import plot, round_top, spark
+from holdfast.web.drawing.chart import plot, round_span, round_top, spark
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,12 @@ def test_bars_stand_on_the_axis() -> None:
     for _, y, _, height in bars:
         assert y + height == pytest.approx(96)
     assert bars[0][3] == 96
+
+
+@pytest.mark.parametrize(
+    ("seconds", "top"),
+    [(0.0, 1), (0.3, 0.3), (7, 8), (11, 20), (45, 60), (700, 1_200), (1_800, 1_800), (5_000, 7_200),
+     (90_000, 103_680)],
+)  # fmt: skip
+def test_the_axis_of_a_time_ends_at_a_round_one(seconds: float, top: float) -> None:
+    assert round_span(seconds) == pytest.approx(top)

@@ -214,7 +214,12 @@ def test_an_action_on_a_filter_goes_on_by_itself(
     scene.app.named("many.rows").send_many([(n,) for n in range(70)])
     page.goto(f"{scene.address}/tasks?name=many.rows")
     page.locator("footer").get_by_role("link", name="Cancel").click()
+    page.get_by_label("Rate").select_option("50")
     page.get_by_role("button", name="Cancel 70").click()
+    for done in (20, 40, 60):
+        expect(page.locator("main .note")).to_contain_text(f"{done} done", timeout=15_000)
+        # Nothing else asks again meanwhile: this is no page that has an address.
+        asked_again(page)
     expect(page.locator("main .note")).to_contain_text("Cancelled 70 tasks", timeout=15_000)
 
 

@@ -378,3 +378,34 @@ def test_the_theme_is_kept_in_a_cookie(zoo: Zoo, admin: WebClient) -> None:
         admin.post("/theme", data={"theme": "auto"}, headers=elsewhere).headers["location"] == "/"
     )
     assert admin.post("/theme", data={"theme": "pink"}).status_code == 422
+
+
+def test_a_selection_leads_back_to_the_list_it_was_made_in(zoo: Zoo, admin: WebClient) -> None:
+    listed = admin.get("/tasks", params={"name": "shop.pending"}).text
+    assert '<input type="hidden" name="name" value="shop.pending">' in listed
+    path = "/tasks/bulk/cancel"
+    text = admin.get(path, params={"id": str(zoo.pending.id), "name": "shop.pending"}).text
+    assert 'href="/tasks?name=shop.pending" autofocus' in text
+    assert "You selected them." in text
+    # An open page would ask for the address of the question again.
+    assert "data-still" in text
+
+
+def test_the_list_says_how_many_fit_where_that_is_known(zoo: Zoo, admin: WebClient) -> None:
+    def said(query: str) -> str:
+        found = re.search(
+            r'<h1>Tasks</h1><span class="faint num">([^<]*)</span>', admin.get(query).text
+        )
+        assert found is not None
+        return found[1]
+
+    assert said("/tasks") == "9"
+    assert said("/tasks?status=failed,cancelled") == "2"
+    assert said("/tasks?name=shop.done") == "1"
+
+
+def test_one_of_several_statuses_is_left_out_by_its_chip(zoo: Zoo, admin: WebClient) -> None:
+    text = admin.get("/tasks?status=failed,stalled").text
+    assert 'href="/tasks?status=stalled"' in text
+    assert 'href="/tasks?status=failed"' in text
+    assert 'href="/tasks?status=completed"' in text

@@ -6,18 +6,28 @@ with a round number at its top; an absent value ends a line and begins another o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-__all__ = ["Line", "Plot", "bridged", "plot", "round_top", "spark"]
+__all__ = ["Line", "Plot", "bridged", "plot", "round_span", "round_top", "spark"]
 
 Values: TypeAlias = "Sequence[float | None]"
 WIDTH: Final = 300.0
 HEIGHT: Final = 96.0
 _SPARK: Final = (88.0, 20.0)
 _MARGIN: Final = 1.8
+_SPANS: Final = tuple(
+    number * unit
+    for unit, numbers in (
+        (1, (10, 20, 30)),
+        (60, (1, 2, 4, 6, 10, 20, 30)),
+        (3_600, (1, 2, 4, 6, 12, 24)),
+    )
+    for number in numbers
+)
+"""Seconds, each of which has a half that is round, too."""
 _TOPS: Final = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
 
 
@@ -39,6 +49,15 @@ class Plot:
     """Of a bar chart: x, y, width, height."""
 
 
+def round_span(seconds: float) -> float:
+    """The least length of time that is said in round words and is not below it."""
+    if seconds <= 10:
+        return round_top(seconds)
+    return next((span for span in _SPANS if span >= seconds * 0.999), None) or (
+        round_top(seconds / 86_400) * 86_400
+    )
+
+
 def round_top(value: float) -> float:
     """The least round number that is not below it; 1 for nothing."""
     if value <= 0:
@@ -51,10 +70,16 @@ def round_top(value: float) -> float:
     return next((unit * top for top in _TOPS if unit * top >= value * 0.999), unit * 10)
 
 
-def plot(*series: Values, bars: bool = False, least: float = 0.0) -> Plot:
-    """These series in one box; `bars`: the first as bars. The axis reaches `least` at least."""
+def plot(
+    *series: Values,
+    bars: bool = False,
+    least: float = 0.0,
+    rounded: Callable[[float], float] = round_top,
+) -> Plot:
+    """These series in one box; `bars`: the first as bars. The axis reaches `least` at least, up to
+    a `rounded` number."""
     most = max((value for values in series for value in values if value is not None), default=0.0)
-    top = round_top(max(most, least))
+    top = rounded(max(most, least))
     if bars:
         return Plot(top, (), tuple(_bars(series[0], top)))
     return Plot(top, [_lines(values, top, WIDTH, HEIGHT, 0.0) for values in series])

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from holdfast.client.control import QueueInfo
 from holdfast.client.info import TaskInfo
 from holdfast.client.stats_control import StatsPoint, StatsSeries
 from holdfast.client.worker_control import WorkerInfo
 from holdfast.web.access import Role
 from holdfast.web.context import Context
-from holdfast.web.drawing.chart import Line, spark
+from holdfast.web.drawing.chart import Line
 from holdfast.web.pages.charts import depth_of
-from holdfast.web.pages.fleet import grows
+from holdfast.web.pages.fleet import QueueRow, pending_words
 from holdfast.web.pages.lateness import is_late
 from holdfast.web.pages.shared_reads import shared
 from holdfast.web.pages.words import count_of, duration, percent
@@ -63,7 +62,7 @@ async def notices(
     context: Context,
     series: StatsSeries,
     by_task: Sequence[StatsPoint],
-    queues: Sequence[QueueInfo],
+    queues: Sequence[QueueRow],
     workers: Sequence[WorkerInfo],
     now: datetime,
 ) -> list[Notice]:
@@ -72,7 +71,7 @@ async def notices(
         *await _failing(context, by_task),
         *_gone(context, workers, now),
         *await _stuck(context, workers, now),
-        *_unserved(context, queues, workers),
+        *_unserved(context, queues),
         *_growing(context, series, queues),
         *await _late(context, now),
         *await _unknown(context, queues, workers),
@@ -174,19 +173,17 @@ async def _stuck(context: Context, workers: Sequence[WorkerInfo], now: datetime)
     ]
 
 
-def _unserved(
-    context: Context, queues: Sequence[QueueInfo], workers: Sequence[WorkerInfo]
-) -> Iterator[Notice]:
-    served = {name for worker in workers if worker.state == "alive" for name in worker.queues}
-    for queue in queues:
-        if not queue.pending or queue.name in served or queue.paused_at is not None:
+def _unserved(context: Context, queues: Sequence[QueueRow]) -> Iterator[Notice]:
+    for row in queues:
+        queue = row.info
+        if not row.pending or row.served or queue.paused_at is not None:
             continue
         yield Notice(
             "stalled",
             "queues",
             queue.name,
             "is served by no worker",
-            f"{count_of(queue.pending, 'task')} pending · start one with -q {queue.name}",
+            f"{pending_words(row)} · start one with -q {queue.name}",
             at=queue.oldest_enqueued_at,
             links=_links(
                 Link("Show", context.url("/tasks", queue=queue.name, status="pending")),
@@ -196,22 +193,21 @@ def _unserved(
         )
 
 
-def _growing(
-    context: Context, series: StatsSeries, queues: Sequence[QueueInfo]
-) -> Iterator[Notice]:
-    for queue in queues:
-        values = depth_of(series, queue.name)
-        if not grows(queue, values):
+def _growing(context: Context, series: StatsSeries, queues: Sequence[QueueRow]) -> Iterator[Notice]:
+    for row in queues:
+        if not row.grows:
             continue
+        queue = row.info
+        values = depth_of(series, queue.name)
         began = next(value for value in values if value is not None)
         yield Notice(
             "stalled",
             "grow",
             queue.name,
             "grows faster than it drains",
-            f"{queue.pending:,} pending, {began:,.0f} when this began",
+            f"{pending_words(row)}, {began:,.0f} when this began",
             at=queue.oldest_enqueued_at,
-            spark=spark(values),
+            spark=row.spark,
             links=_links(
                 Link("Queue", context.url(f"/queues/{queue.name}")),
                 Link("Tasks", context.url("/tasks", queue=queue.name, status="pending")),
@@ -242,15 +238,14 @@ async def _late(context: Context, now: datetime) -> list[Notice]:
 
 
 async def _unknown(
-    context: Context, queues: Sequence[QueueInfo], workers: Sequence[WorkerInfo]
+    context: Context, queues: Sequence[QueueRow], workers: Sequence[WorkerInfo]
 ) -> list[Notice]:
     """Tasks that wait although no worker has their code; the first of each queue are looked at."""
     alive = [worker for worker in workers if worker.state == "alive"]
-    if not alive or not any(queue.pending for queue in queues):
+    if not alive or not any(row.pending for row in queues):
         return []
-    served = {name for worker in alive for name in worker.queues}
     known = {name for worker in alive for name in worker.tasks}
-    names = tuple(queue.name for queue in queues if queue.pending and queue.name in served)
+    names = tuple(row.info.name for row in queues if row.pending and row.served)
     kinds = await shared(
         context.app,
         ("kinds", names[:_MOST_QUEUES]),

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from holdfast.client.stats_control import CountedTasks, StatsSeries
-from holdfast.web.drawing.chart import Plot, bridged, plot
+from holdfast.web.drawing.chart import Plot, bridged, plot, round_span
 from holdfast.web.pages.words import compact, count_of, duration, number, percent
 
 __all__ = [
@@ -119,7 +119,7 @@ def _latency(
     high, middle = of("p95"), of("p50")
     known = [value for value in high if value is not None]
     median = next((value for value in reversed(middle) if value is not None), None)
-    drawn = plot(bridged(high), bridged(middle))
+    drawn = plot(bridged(high), bridged(middle), rounded=round_span)
     title = "Run time" if run_time else "Wait"
     return Chart(
         "run" if run_time else "wait",

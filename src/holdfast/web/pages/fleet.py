@@ -18,7 +18,7 @@ from holdfast.web.drawing.chart import Line, spark
 from holdfast.web.pages.chart_range import ChartRange
 from holdfast.web.pages.charts import depth_of
 from holdfast.web.pages.shared_reads import shared
-from holdfast.web.pages.words import percent
+from holdfast.web.pages.words import count_of, percent
 
 __all__ = [
     "QueueCounts",
@@ -26,6 +26,7 @@ __all__ = [
     "WorkerRow",
     "grows",
     "pending_now",
+    "pending_words",
     "queue_rows",
     "read_counts",
     "read_depths",
@@ -36,6 +37,7 @@ __all__ = [
 
 LATELY_S: Final = 300
 _MOST_SLOTS = 64
+_COUNTED = 100_000
 _GROWS_BY = 1.25
 _FEW = 50
 
@@ -62,6 +64,11 @@ class QueueRow:
     served: bool
     grows: bool
     """Whether more comes than is done, as far as the time that is shown tells."""
+
+    @property
+    def pending(self) -> int:
+        """How many wait, of which up to 100,000 are counted."""
+        return max(self.info.pending, 0 if self.depth is None else self.depth.pending)
 
     @property
     def limits(self) -> str:
@@ -147,6 +154,13 @@ def pending_now(depths: Sequence[QueueDepth], shown: ChartRange) -> int | None:
     return sum(depth.pending for depth in depths) if shown.until is None else None
 
 
+def pending_words(row: QueueRow) -> str:
+    """`12,480 tasks pending`."""
+    if row.pending >= _COUNTED:
+        return f"{_COUNTED:,}+ tasks pending"
+    return f"{count_of(row.pending, 'task')} pending"
+
+
 async def read_depths(context: Context) -> Sequence[QueueDepth]:
     """How deep queues are; shared by all pages."""
     return await shared(context.app, "depths", context.control.stats.adepths)
@@ -212,7 +226,7 @@ def queue_rows(
                 grows(queue, depth),
             )
         )
-    return sorted(rows, key=lambda row: (-row.info.pending, row.info.name))
+    return sorted(rows, key=lambda row: (-row.pending, row.info.name))
 
 
 def worker_rows(workers: Sequence[WorkerInfo], running: Sequence[TaskInfo] = ()) -> list[WorkerRow]:

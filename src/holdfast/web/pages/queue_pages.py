@@ -60,7 +60,7 @@ async def show_queues(context: Context) -> Response:
         navigation=await navigation(context),
         rows=rows,
         range=shown,
-        pending=sum(row.info.pending for row in rows),
+        pending=sum(row.pending for row in rows),
         paused=sum(row.info.paused_at is not None for row in rows),
         unreadable=queues.unreadable,
     )

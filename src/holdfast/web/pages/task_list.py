@@ -105,7 +105,7 @@ async def show_tasks(context: Context) -> Response:
         ),
         sort=sort,
         counts=counts,
-        counted=_counted(counts),
+        counted=_counted(counts, choice, len(rows) if page.next is None and not before else None),
         queues=[depth.queue for depth in queues],
         verbs=[verb for verb in BULK_VERBS if context.visitor.may(verb.needs)],
     )
@@ -233,9 +233,13 @@ def _sorted(rows: list[TaskRow], sort: str) -> list[TaskRow]:
             return rows[::-1] if reverse else rows
 
 
-def _counted(counts: TaskCounts) -> str:
-    total = sum(counts.values())
-    return f"about {total:,}" if counts.at_least else f"{total:,}"
+def _counted(counts: TaskCounts, choice: TaskChoice, shown: int | None) -> str:
+    """How many fit, as far as that is known without counting them for this page."""
+    if choice.without("status").without("queue").is_empty:
+        wanted = [status for status in counts if not choice.status or status in choice.status]
+        total = sum(counts[status] for status in wanted)
+        return f"{total:,}+" if counts.at_least & set(wanted) else f"{total:,}"
+    return "" if shown is None else f"{shown:,}"
 
 
 def _asked(context: Context) -> Mapping[str, list[str]]:

@@ -135,22 +135,25 @@ async def show_task(context: Context) -> Response:
         verbs=allowed_now(info.status, context.visitor),
         can_reschedule=legal(Verb.RESCHEDULE, info.status) and context.visitor.may(Role.OPERATE),
         can_send=context.visitor.may(Role.OPERATE) and context.visitor.payloads,
-        said=_said(context),
+        said=_said(context, info),
     )
 
 
 _SAID: Final = {
     "resubmit": "Resubmitted.",
-    "cancel": "Cancelled, or its worker was asked to end it.",
+    "cancel": "Its worker was asked to end it.",
     "reschedule": "Rescheduled.",
     "send": "Sent. This is the new task.",
     "same": "A task with the same unique key exists already: this is it.",
 }
 
 
-def _said(context: Context) -> str:
+def _said(context: Context, info: TaskInfo) -> str:
     """What has just been done here."""
-    return _SAID.get(context.request.query_params.get("done", ""), "")
+    done = context.request.query_params.get("done", "")
+    if done == "cancel" and info.status is not TaskStatus.RUNNING:
+        return f"{info.status.label}."
+    return _SAID.get(done, "")
 
 
 def _tries(info: TaskInfo) -> str:

@@ -5,7 +5,7 @@
 // counted on here; an answer that differs in nothing else is 304.
 
 const EVERY = 2000;
-const AT_MOST = 30000;
+const AT_MOST = 8000;
 const SAID = { on: "Live", paused: "Held", lost: "No answer", out: "Log in again" };
 let paused = false;
 let tag = "";
@@ -21,7 +21,7 @@ export function live() {
   document.addEventListener("holdfast:toggle-live", toggle);
   document.addEventListener("visibilitychange", () => document.hidden || soon(0));
   setInterval(age, 1000);
-  if (!document.querySelector("[data-still]")) soon(EVERY);
+  soon(EVERY);
 }
 
 // What the visitor has opened, ticked or moved to is the visitor's.
@@ -53,6 +53,9 @@ function soon(delay) {
   timer = setTimeout(poll, delay);
 }
 
+// A question that was asked, or the progress of an action, is no address to ask again.
+const isStill = () => Boolean(document.querySelector("[data-still]"));
+
 function isRead() {
   const picked = getSelection();
   if (picked && !picked.isCollapsed) return true;
@@ -62,7 +65,7 @@ function isRead() {
 }
 
 async function poll() {
-  if (paused) return;
+  if (paused || isStill()) return;
   if (isRead()) return soon(500);
   const again = document.querySelector("[data-again]")?.dataset.again ?? location.href;
   try {
@@ -70,8 +73,10 @@ async function poll() {
     if (tag) headers["If-None-Match"] = tag;
     const answer = await fetch(again, { headers, cache: "no-store", redirect: "manual" });
     if (answer.type === "opaqueredirect" || answer.status === 401) {
+      // Until somebody logs in again, here or in another tab.
       out = true;
-      return show("out");
+      show("out");
+      return soon(AT_MOST);
     }
     if (answer.status === 200 && !paused && !isRead()) {
       await put(await answer.text());

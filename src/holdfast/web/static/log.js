@@ -13,7 +13,7 @@ function follow(box, address, failed) {
   setTimeout(async () => {
     const atEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 24;
     const isHeld = document.hidden || !atEnd || !getSelection().isCollapsed;
-    state(isHeld ? "paused" : "on");
+    if (isHeld || !failed) state(isHeld ? "paused" : "on");
     if (isHeld) return follow(box, address, 0);
     let next = address;
     try {
@@ -26,6 +26,7 @@ function follow(box, address, failed) {
       next = page.querySelector("[data-next]")?.dataset.next;
       if (lines.length) box.scrollTop = box.scrollHeight;
       if (!next) {
+        tail.firstElementChild.textContent = "end";
         tail.lastElementChild.textContent = "the task has ended";
         state("paused");
         return;
@@ -33,14 +34,15 @@ function follow(box, address, failed) {
       failed = 0;
     } catch {
       failed += 1;
+      state("lost");
     }
     follow(box, next, failed);
-  }, EVERY * 2 ** Math.min(failed, 5));
+  }, EVERY * 2 ** Math.min(failed, 3));
 }
 
 function state(now) {
   const mark = document.getElementById("following");
   if (!mark) return;
   mark.dataset.state = now;
-  mark.textContent = now === "on" ? "Following" : "Held";
+  mark.textContent = { on: "Following", paused: "Held", lost: "No answer" }[now];
 }
