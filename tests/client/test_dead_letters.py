@@ -258,3 +258,31 @@ def test_those_that_one_task_has_sent(app: Holdfast, hands: Hands) -> None:
     assert letters.list(parent_id=nobody).tasks == []
     assert letters.count(parent_id=nobody) == 0
     assert letters.resubmit_all(parent_id=nobody).done == 0
+
+
+def test_exceptions_are_causes_apart(app: Holdfast, hands: Hands) -> None:
+    raised = [
+        ("ValueError", "no: it is"),
+        ("ValueError", ""),
+        ("app.GoneError", "away"),
+        (None, "x"),
+    ]
+    for exception, message in raised:
+        code = "UNHANDLED_EXCEPTION" if exception else "ValueError"
+        name = None if exception is None else f"builtins.{exception}"
+        error = TaskError.stored(code, message, None, name, None, ())
+        hands.fail(hands.take(app.send("shop.fail")), error)
+    letters, tasks = app.control.dead_letters, app.control.tasks
+    causes = {(each.error_code, each.exception): each.count for each in letters.causes()}
+    assert causes == {
+        ("UNHANDLED_EXCEPTION", "ValueError"): 2,
+        ("UNHANDLED_EXCEPTION", "app.GoneError"): 1,
+        ("ValueError", None): 1,
+    }
+    assert [each.count for each in letters.overview().causes] == [2, 1, 1]
+    assert letters.count(exception="ValueError") == 2
+    assert len(letters.list(exception="app.GoneError").tasks) == 1
+    assert len(tasks.list(exception="ValueError").tasks) == 2
+    assert len(tasks.ids(exception="ValueError", name="shop.fail").ids) == 2
+    assert not tasks.list(exception="ValueError", error_code="ValueError").tasks
+    assert not tasks.list(exception="Value").tasks

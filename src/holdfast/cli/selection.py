@@ -51,6 +51,7 @@ class TaskFilters:
     tag: str | None = None
     worker: str | None = None
     error: str | None = None
+    exception: str | None = None
     since: times.Given | None = None
     until: times.Given | None = None
     dead: bool = False
@@ -70,6 +71,7 @@ class TaskFilters:
             "tag": self.tag,
             "worker_id": self.worker,
             "error_code": self.error,
+            "exception": self.exception,
             "submitted_from": None if since is None else times.before(since, now),
             "submitted_until": None if until is None else times.before(until, now),
             "dead": self.dead,
@@ -108,6 +110,9 @@ _OPTIONS: Final = {
         shell_complete=completion.workers,
     ),
     "error": click.option("--error", metavar="CODE", help="Ended with this error code."),
+    "exception": click.option(
+        "--exception", metavar="CLASS", help="Failed with this exception: httpx.ReadTimeout."
+    ),
     "since": click.option(
         "--since", metavar="TIME", callback=times.given, help="Submitted since: 2h, 2026-11-15."
     ),

@@ -6,11 +6,11 @@ Owns what is asked about them, and the verbs by id; what is done to all that a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Literal, Unpack
+from typing import Literal, TypeAlias, Unpack
 from uuid import UUID
 
 from holdfast.client.access import Access
@@ -62,6 +62,8 @@ class DeadCause:
     count: int
     first_at: datetime
     last_at: datetime
+    exception: str | None = None
+    """The class of the exception, where no error code stands for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,37 +214,46 @@ def _listing(
 
 
 def _overview(found: dead_letters.Causes) -> DeadOverview:
-    parts: dict[tuple[str | None, str, int, str], list[dead_letters.DeathCount]] = {}
+    parts: dict[_Way, list[dead_letters.DeathCount]] = {}
     for part in found.counts:
-        key = (part.error_code, part.task_name, part.version, part.queue_name)
-        parts.setdefault(key, []).append(part)
-    causes = _by_cause(found.counts)
-    hours = {
-        cause: _by_time(
-            parts[cause.error_code, cause.name, cause.version, cause.queue], _step("hour")
-        )
-        for cause in causes
-    }
-    return DeadOverview(causes, hours, found.next is None)
+        parts.setdefault(_way(part), []).append(part)
+    hour = _step("hour")
+    causes = {way: _cause(some) for way, some in parts.items()}
+    hours = {cause: _by_time(parts[way], hour) for way, cause in causes.items()}
+    return DeadOverview(_frequent(causes.values()), hours, found.next is None)
+
+
+_Way: TypeAlias = "tuple[str | None, str | None, str, int, str]"
+
+
+def _way(part: dead_letters.DeathCount) -> _Way:
+    return part.error_code, part.exception, part.task_name, part.version, part.queue_name
 
 
 def _by_cause(found: Sequence[dead_letters.DeathCount]) -> list[DeadCause]:
-    sums: dict[tuple[str | None, str, int, str], DeadCause] = {}
+    parts: dict[_Way, list[dead_letters.DeathCount]] = {}
     for part in found:
-        key = (part.error_code, part.task_name, part.version, part.queue_name)
-        first, last = from_us(part.first_at), from_us(part.last_at)
-        known = sums.get(key)
-        sums[key] = (
-            DeadCause(*key, part.number, first, last)
-            if known is None
-            else replace(
-                known,
-                count=known.count + part.number,
-                first_at=min(known.first_at, first),
-                last_at=max(known.last_at, last),
-            )
-        )
-    return sorted(sums.values(), key=lambda cause: (-cause.count, cause.name, cause.queue))
+        parts.setdefault(_way(part), []).append(part)
+    return _frequent(map(_cause, parts.values()))
+
+
+def _cause(parts: Sequence[dead_letters.DeathCount]) -> DeadCause:
+    """What counts of the same way say together."""
+    one = parts[0]
+    return DeadCause(
+        one.error_code,
+        one.task_name,
+        one.version,
+        one.queue_name,
+        sum(part.number for part in parts),
+        from_us(min(part.first_at for part in parts)),
+        from_us(max(part.last_at for part in parts)),
+        one.exception,
+    )
+
+
+def _frequent(causes: Iterable[DeadCause]) -> list[DeadCause]:
+    return sorted(causes, key=lambda cause: (-cause.count, cause.name, cause.queue))
 
 
 def _by_time(found: Sequence[dead_letters.DeathCount], length: timedelta) -> list[DeadCount]:

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from holdfast.client.access import Access
 from holdfast.client.info import TaskInfo
+from holdfast.core.error_code import ErrorCode
 from holdfast.core.errors import ConfigError, UnreadableRow
 from holdfast.core.identity import as_bytes
 from holdfast.core.moment import optional_us
@@ -25,6 +26,7 @@ from holdfast.store.verbs import inspect, newest
 
 __all__ = ["Filter", "TaskIds", "TaskPage", "TaskSearch", "listing", "page_of", "wanted_of"]
 
+_UNHANDLED: Final = str(ErrorCode.UNHANDLED_EXCEPTION)
 MOST_IDS: Final = 10_000
 """How many ids one question is answered with."""
 
@@ -38,6 +40,8 @@ class Filter(TypedDict, total=False):
     tag: str
     worker_id: str
     error_code: str
+    exception: str
+    """The class of an exception without a code of its own: "ValueError", "httpx.ReadTimeout"."""
     workflow_id: UUID | str
     parent_id: UUID | str
     """Sent by this task while it ran."""
@@ -126,6 +130,7 @@ def wanted_of(where: Filter) -> TaskFilter:
     if unknown:
         names = ", ".join(sorted(Filter.__annotations__))
         raise ConfigError(f"tasks cannot be listed by {min(unknown)!r}: use {names}")
+    exception = _text(where, "exception") or None
     workflow, parent = where.get("workflow_id"), where.get("parent_id")
     return TaskFilter(
         status=_statuses(where.get("status", ())),
@@ -133,7 +138,8 @@ def wanted_of(where: Filter) -> TaskFilter:
         task_name=_text(where, "name"),
         tag=_text(where, "tag"),
         worker_id=_text(where, "worker_id"),
-        error_code=_text(where, "error_code"),
+        error_code=_text(where, "error_code") or (_UNHANDLED if exception else None),
+        exception=exception,
         workflow_id=None if workflow is None else as_bytes(workflow),
         parent_id=None if parent is None else as_bytes(parent),
         created_from=optional_us(where.get("submitted_from"), option="submitted_from"),
@@ -144,7 +150,8 @@ def wanted_of(where: Filter) -> TaskFilter:
 
 
 def _text(
-    where: Filter, name: Literal["queue", "name", "tag", "worker_id", "error_code", "text"]
+    where: Filter,
+    name: Literal["queue", "name", "tag", "worker_id", "error_code", "exception", "text"],
 ) -> str | None:
     given = where.get(name)
     return None if given is None else checks.stored_text(given, name)

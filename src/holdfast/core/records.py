@@ -364,6 +364,8 @@ class TaskFilter:
     tag: str | None = None
     worker_id: str | None = None
     error_code: str | None = None
+    exception: str | None = None
+    """The name of an exception's class; what failed so has the code UNHANDLED_EXCEPTION."""
     workflow_id: bytes | None = None
     parent_id: bytes | None = None
     """Sent by this task."""

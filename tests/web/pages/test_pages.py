@@ -283,6 +283,25 @@ def test_dead_letters_by_cause(app: Holdfast, hands: Hands, zoo: Zoo, admin: Web
     assert "why TIMEOUT" in text
 
 
+def test_exceptions_are_causes_apart(app: Holdfast, hands: Hands, admin: WebClient) -> None:
+    for exception in ("ValueError", "KeyError", "KeyError"):
+        error = TaskError.stored(
+            "UNHANDLED_EXCEPTION", "why", None, f"builtins.{exception}", None, ()
+        )
+        hands.end(hands.take(app.send("shop.raise")), Failed(error), Policy())
+    text = admin.get("/dead-letters").text
+    check_markup(text)
+    assert "/tasks/bulk/resubmit?dead=1&amp;name=shop.raise&amp;exception=KeyError" in text
+    assert "/tasks?dead=1&amp;name=shop.raise&amp;exception=ValueError" in text
+    assert "ValueError: why" in text
+    (failed,) = app.control.tasks.list(exception="ValueError").tasks
+    page = admin.get(f"/tasks/{failed.id}").text
+    assert "/tasks?name=shop.raise&amp;exception=ValueError" in page
+    ask = admin.get("/tasks/bulk/resubmit?exception=KeyError").text
+    assert "Resubmit 2 tasks?" in ask
+    assert "exception KeyError" in ask
+
+
 def test_leases_that_nobody_takes_over_need_attention(
     app: Holdfast, hands: Hands, zoo: Zoo, admin: WebClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

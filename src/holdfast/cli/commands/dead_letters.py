@@ -43,6 +43,7 @@ _OPTIONS: Final = (
     click.option("--name", help="Of the task with this name."),
     click.option("--version", type=click.IntRange(1), help="Of this version of the task."),
     click.option("--error", "error_code", metavar="CODE", help="With this error code."),
+    click.option("--exception", metavar="CLASS", help="Failed so: httpx.ReadTimeout."),
     click.option("--text", help="With this in the reason, the id, the name or a key."),
     click.option("--tag", help="With this tag."),
     click.option("--worker", "worker_id", metavar="ID", help="Claimed last by this worker."),
@@ -64,7 +65,7 @@ _OPTIONS: Final = (
     ),
 )  # fmt: skip
 _FILTERS: Final = (
-    "queue", "name", "version", "error_code", "text", "tag", "worker_id", "ended_from",
+    "queue", "name", "version", "error_code", "exception", "text", "tag", "worker_id", "ended_from",
     "ended_until", "submitted_from", "submitted_until",
 )  # fmt: skip
 
@@ -159,7 +160,7 @@ def causes(
         return
     rows = [
         (
-            each.error_code,
+            each.exception or each.error_code,
             each.name,
             str(each.version),
             each.queue,

@@ -11,7 +11,9 @@ WITH candidates AS MATERIALIZED (
      ORDER BY queue_name DESC, id DESC LIMIT :scan::int)
 )
 SELECT
-    NULL::uuid AS examined, task.error_code, task.task_name, task.version, task.queue_name,
+    NULL::uuid AS examined, task.error_code,
+    CASE WHEN task.error_code = 'UNHANDLED_EXCEPTION' THEN rtrim(split_part(task.failed_reason, ' ', 1), ':') END,
+    task.task_name, task.version, task.queue_name,
     date_trunc('hour', task.finished_at, 'UTC') AS hour, count(*), min(task.finished_at),
     max(task.finished_at)
 FROM holdfast_tasks AS task
@@ -21,6 +23,7 @@ WHERE task.id = ANY (ARRAY(SELECT id FROM candidates))
     AND (:task_name::text IS NULL OR task.task_name = :task_name::text)
     AND (:version::int IS NULL OR task.version = :version::int)
     AND (:error_code::text IS NULL OR task.error_code = :error_code::text)
+    AND (:exception::text IS NULL OR rtrim(split_part(task.failed_reason, ' ', 1), ':') = :exception::text)
     AND (:text::text IS NULL OR position(:text::text IN lower(concat_ws(
         ' ', task.failed_reason, task.id, task.task_name, task.unique_key, task.concurrency_key
     ) COLLATE "C")) > 0)
@@ -32,7 +35,7 @@ WHERE task.id = ANY (ARRAY(SELECT id FROM candidates))
     AND (:created_until::timestamptz IS NULL OR task.created_at < :created_until::timestamptz)
     AND (:ended_from::timestamptz IS NULL OR task.finished_at >= :ended_from::timestamptz)
     AND (:ended_until::timestamptz IS NULL OR task.finished_at < :ended_until::timestamptz)
-GROUP BY 2, 3, 4, 5, 6
+GROUP BY 2, 3, 4, 5, 6, 7
 UNION ALL
-(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM candidates
+(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM candidates
  WHERE (SELECT count(*) FROM candidates) >= :scan::int ORDER BY id LIMIT 1);

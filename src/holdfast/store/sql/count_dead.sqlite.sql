@@ -15,7 +15,10 @@ WITH candidates AS MATERIALIZED (
         ORDER BY queue_name DESC, id DESC LIMIT :scan)
 )
 SELECT
-    NULL AS examined, task.error_code, task.task_name, task.version, task.queue_name,
+    NULL AS examined, task.error_code,
+    CASE WHEN task.error_code = 'UNHANDLED_EXCEPTION'
+        THEN rtrim(substr(task.failed_reason, 1, instr(task.failed_reason || ' ', ' ') - 1), ':') END,
+    task.task_name, task.version, task.queue_name,
     task.finished_at - task.finished_at % 3600000000 AS hour, count(*), min(task.finished_at),
     max(task.finished_at)
 FROM holdfast_tasks AS task
@@ -25,6 +28,7 @@ WHERE task.id IN (SELECT id FROM candidates)
     AND (:task_name IS NULL OR task.task_name = :task_name)
     AND (:version IS NULL OR task.version = :version)
     AND (:error_code IS NULL OR task.error_code = :error_code)
+    AND (:exception IS NULL OR rtrim(substr(task.failed_reason, 1, instr(task.failed_reason || ' ', ' ') - 1), ':') = :exception)
     AND (:text IS NULL OR instr(lower(
         ifnull(task.failed_reason, '') || ' ' || task.id || ' ' || task.task_name || ' '
             || ifnull(task.unique_key, '') || ' ' || ifnull(task.concurrency_key, '')), :text) > 0)
@@ -36,10 +40,10 @@ WHERE task.id IN (SELECT id FROM candidates)
     AND (:created_until IS NULL OR task.created_at < :created_until)
     AND (:ended_from IS NULL OR task.finished_at >= :ended_from)
     AND (:ended_until IS NULL OR task.finished_at < :ended_until)
-GROUP BY 2, 3, 4, 5, 6
+GROUP BY 2, 3, 4, 5, 6, 7
 UNION ALL
 SELECT * FROM (
-    SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM candidates
+    SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM candidates
     WHERE (SELECT count(*) FROM candidates) >= :scan
         AND id GLOB '????????-????-????-????-????????????'
     ORDER BY id LIMIT 1);

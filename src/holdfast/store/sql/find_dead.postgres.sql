@@ -18,6 +18,7 @@ WITH candidates AS MATERIALIZED (
         AND (:task_name::text IS NULL OR task.task_name = :task_name::text)
         AND (:version::int IS NULL OR task.version = :version::int)
         AND (:error_code::text IS NULL OR task.error_code = :error_code::text)
+        AND (:exception::text IS NULL OR rtrim(split_part(task.failed_reason, ' ', 1), ':') = :exception::text)
         AND (:text::text IS NULL OR position(:text::text IN lower(concat_ws(
             ' ', task.failed_reason, task.id, task.task_name, task.unique_key, task.concurrency_key
         ) COLLATE "C")) > 0)

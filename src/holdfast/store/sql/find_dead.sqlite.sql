@@ -22,6 +22,7 @@ WITH candidates AS MATERIALIZED (
         AND (:task_name IS NULL OR task.task_name = :task_name)
         AND (:version IS NULL OR task.version = :version)
         AND (:error_code IS NULL OR task.error_code = :error_code)
+        AND (:exception IS NULL OR rtrim(substr(task.failed_reason, 1, instr(task.failed_reason || ' ', ' ') - 1), ':') = :exception)
         AND (:text IS NULL OR instr(lower(
             ifnull(task.failed_reason, '') || ' ' || task.id || ' ' || task.task_name || ' '
                 || ifnull(task.unique_key, '') || ' ' || ifnull(task.concurrency_key, '')), :text) > 0)

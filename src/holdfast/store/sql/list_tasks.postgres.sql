@@ -58,6 +58,7 @@ WITH candidates AS MATERIALIZED (
         AND task.task_name = coalesce(:task_name::text, task.task_name)
         AND (:worker_id::text IS NULL OR task.claimed_by_worker_id = :worker_id::text)
         AND (:error_code::text IS NULL OR task.error_code = :error_code::text)
+        AND (:exception::text IS NULL OR rtrim(split_part(task.failed_reason, ' ', 1), ':') = :exception::text)
         AND (:workflow_id::uuid IS NULL OR task.workflow_id = :workflow_id::uuid)
         AND (:parent_id::uuid IS NULL OR task.parent_id = :parent_id::uuid)
         AND (:tag::text IS NULL OR position(:tag::text IN task.tags) > 0)

@@ -70,6 +70,7 @@ WITH candidates AS MATERIALIZED (
         AND task.task_name = ifnull(:task_name, task.task_name)
         AND (:worker_id IS NULL OR task.claimed_by_worker_id = :worker_id)
         AND (:error_code IS NULL OR task.error_code = :error_code)
+        AND (:exception IS NULL OR rtrim(substr(task.failed_reason, 1, instr(task.failed_reason || ' ', ' ') - 1), ':') = :exception)
         AND (:workflow_id IS NULL OR task.workflow_id = :workflow_id)
         AND (:parent_id IS NULL OR task.parent_id = :parent_id)
         AND (:tag IS NULL OR instr(task.tags, :tag) > 0)

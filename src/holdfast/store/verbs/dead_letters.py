@@ -36,6 +36,7 @@ class DeathCount(NamedTuple):
     """How many died in one hour, in one way."""
 
     error_code: str | None
+    exception: str | None
     task_name: str
     version: int
     queue_name: str
@@ -108,6 +109,7 @@ def causes(wanted: DeadLetterFilter, *, before: bytes | None = None) -> Steps[Ca
     counts = [
         DeathCount(
             rows.optional_text(code),
+            rows.optional_text(exception),
             rows.optional_text(name) or _UNKNOWN,
             version,
             rows.optional_text(queue) or _UNKNOWN,
@@ -116,7 +118,7 @@ def causes(wanted: DeadLetterFilter, *, before: bytes | None = None) -> Steps[Ca
             rows.within_calendar(first),
             rows.within_calendar(last),
         )
-        for id, code, name, version, queue, hour, number, first, last in found
+        for id, code, exception, name, version, queue, hour, number, first, last in found
         if id is None
     ]
     return Causes(counts, rest)
@@ -145,6 +147,7 @@ def _params(wanted: DeadLetterFilter, before: bytes | None) -> dict[str, object]
         "task_name": wanted.task_name,
         "version": wanted.version,
         "error_code": wanted.error_code,
+        "exception": wanted.exception,
         "text": None if wanted.text is None else wanted.text.translate(_LOWER),
         "tag": None if wanted.tag is None else to_json(wanted.tag),
         "worker_id": wanted.worker_id,

@@ -268,6 +268,7 @@ def _filter(wanted: TaskFilter, path: str, before: bytes, limit: int) -> dict[st
         "tag": None if wanted.tag is None else to_json(wanted.tag),
         "worker_id": wanted.worker_id,
         "error_code": wanted.error_code,
+        "exception": wanted.exception,
         "workflow_id": wanted.workflow_id,
         "parent_id": wanted.parent_id,
         "dead": wanted.dead,

@@ -55,6 +55,8 @@ class CauseDocument(msgspec.Struct, kw_only=True):
     count: int
     first_at: datetime
     last_at: datetime
+    exception: str | None
+    """The class of the exception, where no error code stands for it."""
 
 
 class CauseList(msgspec.Struct, kw_only=True):

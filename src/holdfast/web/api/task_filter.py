@@ -41,6 +41,8 @@ class TaskWhere(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     tag: Word | UnsetType = UNSET
     worker_id: Word | UnsetType = UNSET
     error_code: Word | UnsetType = UNSET
+    exception: Word | UnsetType = UNSET
+    """The class of an exception without a code of its own: "ValueError", "httpx.ReadTimeout"."""
     workflow_id: UUID | UnsetType = UNSET
     parent_id: UUID | UnsetType = UNSET
     """Sent by this task while it ran."""

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from holdfast.client.dead_letter_control import DeadOverview
 from holdfast.client.info import TaskInfo
 from holdfast.client.stats_control import StatsPoint, StatsSeries
 from holdfast.client.worker_control import WorkerInfo
 from holdfast.web.access import Role
 from holdfast.web.context import Context
-from holdfast.web.drawing.chart import Line
+from holdfast.web.drawing.chart import Line, spark
+from holdfast.web.pages.chart_range import ChartRange
 from holdfast.web.pages.charts import depth_of
+from holdfast.web.pages.dead_letter_page import read_causes
 from holdfast.web.pages.fleet import QueueRow, pending_words
 from holdfast.web.pages.lateness import is_late
 from holdfast.web.pages.shared_reads import shared
@@ -65,10 +68,11 @@ async def notices(
     queues: Sequence[QueueRow],
     workers: Sequence[WorkerInfo],
     now: datetime,
+    shown: ChartRange,
 ) -> list[Notice]:
     """All of them, the worst first."""
     found = [
-        *await _failing(context, by_task),
+        *await _failing(context, by_task, shown),
         *_gone(context, workers, now),
         *await _stuck(context, workers, now),
         *_unserved(context, queues),
@@ -79,7 +83,24 @@ async def notices(
     return sorted(found, key=lambda each: -each.weight)[:_MOST]
 
 
-async def _failing(context: Context, by_task: Sequence[StatsPoint]) -> list[Notice]:
+async def _failures(context: Context, name: str, shown: ChartRange) -> Sequence[Line]:
+    """How many of this task failed over the time that is shown."""
+    series = await shared(
+        context.app,
+        ("failures", name, shown.chosen),
+        lambda: context.control.stats.aseries(**shown.options, task=name),
+        times=2.5,
+    )
+    counted = {point.at: float(point.counted.failures) for point in series.points}
+    return spark([counted.get(at, 0.0) for at in series.times])
+
+
+async def _failing(
+    context: Context, by_task: Sequence[StatsPoint], shown: ChartRange
+) -> list[Notice]:
+    causes = (
+        await read_causes(context) if any(point.counted.failures for point in by_task) else None
+    )
     failing = sorted(by_task, key=lambda point: -point.counted.failures)
     failing = [point for point in failing if point.counted.failures and point.task][:_MOST_TASKS]
     found = []
@@ -88,17 +109,26 @@ async def _failing(context: Context, by_task: Sequence[StatsPoint]) -> list[Noti
         page = await context.control.dead_letters.alist(name=name, limit=1)
         last = page.tasks[0] if page.tasks else None
         share = failures / max(1, point.counted.ended)
+        ways = _ways(causes, name, point.at)
+        evidence = f"{percent(share)} of its endings"
+        if ways > 1:
+            evidence += f" · {ways} causes"
         found.append(
             Notice(
                 "failed",
                 "failed",
                 name,
                 f"failed {'once' if failures == 1 else f'{failures:,} times'}",
-                f"{percent(share)} of its endings",
+                evidence,
                 code="" if last is None else context.payloads.said(_cause(last)),
                 at=None if last is None else last.finished_at,
+                spark=await _failures(context, name, shown),
                 links=_links(
-                    Link("Show", context.url("/tasks", name=name, status="failed,stalled,dropped")),
+                    Link("Causes", context.url("/dead-letters"))
+                    if ways > 1
+                    else Link(
+                        "Show", context.url("/tasks", name=name, status="failed,stalled,dropped")
+                    ),
                     Link(
                         "Resubmit…",
                         context.url("/tasks/bulk/resubmit", name=name, status="failed,stalled"),
@@ -110,6 +140,13 @@ async def _failing(context: Context, by_task: Sequence[StatsPoint]) -> list[Noti
             )
         )
     return found
+
+
+def _ways(overview: DeadOverview | None, name: str, since: datetime) -> int:
+    """Of how many causes tasks of this name have died since then."""
+    found = overview.causes if overview is not None else ()
+    ways = {(c.error_code, c.exception) for c in found if c.name == name and c.last_at >= since}
+    return len(ways)
 
 
 def _cause(info: TaskInfo) -> str:

@@ -6,15 +6,16 @@ is taken from the newest hundred. So the page costs the same however many there 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from starlette.responses import Response
 
 from holdfast.client.dead_letter_control import DeadCount, DeadOverview
 from holdfast.client.info import TaskInfo
+from holdfast.core.error_code import ErrorCode
 from holdfast.web.access import Role
 from holdfast.web.context import Context
 from holdfast.web.drawing.chart import Line, spark
@@ -25,13 +26,15 @@ from holdfast.web.pages.task_list import rows_of
 from holdfast.web.pages.template import render
 from holdfast.web.route import WebRoute
 
-__all__ = ["ROUTES", "Cause"]
+__all__ = ["ROUTES", "Cause", "exception_of", "read_causes"]
 
 _LOOKED_AT: Final = 100
 _SHOWN: Final = 50
 _SAMPLES: Final = 20
 _STEPS: Final = 24
 _HOUR: Final = timedelta(hours=1)
+_Way: TypeAlias = "tuple[str, str, str]"
+"""Name, error code, exception."""
 
 
 @dataclass(slots=True)
@@ -40,6 +43,8 @@ class Cause:
 
     name: str
     code: str
+    exception: str
+    """The class of an exception that no code stands for, or nothing."""
     number: int
     first_at: datetime
     last_at: datetime
@@ -52,13 +57,26 @@ class Cause:
     span: str = ""
     """The time that is drawn."""
 
+    @property
+    def filter(self) -> Mapping[str, str | None]:
+        """What a list of its tasks asks for."""
+        by = {"exception": self.exception} if self.exception else {"error": self.code or None}
+        return {"name": self.name, **by}
+
+
+async def read_causes(context: Context) -> DeadOverview:
+    """Of what the newest died; shared by all pages."""
+    return await shared(
+        context.app, "dead letters", context.control.dead_letters.aoverview, times=2.5
+    )
+
 
 async def show_dead_letters(context: Context) -> Response:
     """The page."""
     control = context.control
     now = await control.anow()
     page = await control.dead_letters.alist(limit=_LOOKED_AT)
-    overview = await shared(context.app, "dead letters", control.dead_letters.aoverview, times=2.5)
+    overview = await read_causes(context)
     depths = await read_depths(context)
     causes = _causes(overview, now)
     _say(context, causes, page.tasks)
@@ -82,11 +100,20 @@ async def show_dead_letters(context: Context) -> Response:
 
 def _causes(overview: DeadOverview, now: datetime) -> list[Cause]:
     """Whatever their queues and versions are."""
-    found: dict[tuple[str, str], Cause] = {}
+    found: dict[_Way, Cause] = {}
     for each in overview.causes:
-        code = each.error_code or ""
+        code, exception = each.error_code or "", each.exception or ""
         cause = found.setdefault(
-            (each.name, code), Cause(each.name, code, 0, each.first_at, each.last_at, error=code)
+            (each.name, code, exception),
+            Cause(
+                each.name,
+                code,
+                exception,
+                0,
+                each.first_at,
+                each.last_at,
+                error=exception or code,
+            ),
         )
         cause.number += each.count
         cause.first_at = min(cause.first_at, each.first_at)
@@ -111,13 +138,20 @@ def _draw(cause: Cause, now: datetime) -> None:
 
 def _say(context: Context, causes: Sequence[Cause], tasks: Sequence[TaskInfo]) -> None:
     """What each cause says, and its newest task, as far as they are among these."""
-    newest: dict[tuple[str, str], TaskInfo] = {}
+    newest: dict[_Way, TaskInfo] = {}
     for info in tasks:
-        newest.setdefault((info.name, info.error_code or ""), info)
+        newest.setdefault((info.name, info.error_code or "", exception_of(info)), info)
     for cause in causes:
-        cause.last = newest.get((cause.name, cause.code))
+        cause.last = newest.get((cause.name, cause.code, cause.exception))
         if cause.last is not None:
             cause.error = context.payloads.said(_said(cause.last))
+
+
+def exception_of(info: TaskInfo) -> str:
+    """The class of the exception it failed with, where no code stands for it."""
+    if info.error_code != ErrorCode.UNHANDLED_EXCEPTION or info.error is None:
+        return ""
+    return info.error.type_name or ""
 
 
 def _said(info: TaskInfo) -> str:

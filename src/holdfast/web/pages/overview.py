@@ -55,7 +55,7 @@ async def show_overview(context: Context) -> Response:
     alive = [row for row in fleet if row.info.state == "alive"]
     found = []
     if shown.until is None:
-        found = await notices(context, series, by_task, rows, workers, now)
+        found = await notices(context, series, by_task, rows, workers, now, shown)
     return render(
         context,
         "overview.html",

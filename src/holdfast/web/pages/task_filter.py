@@ -35,6 +35,8 @@ class TaskChoice:
     tag: str | None = None
     worker: str | None = None
     error: str | None = None
+    exception: str | None = None
+    """The class of an exception that no error code stands for."""
     parent: str | None = None
     """The id of the task that sent them."""
     since: str | None = None
@@ -104,6 +106,7 @@ class TaskChoice:
             "tag": self.tag,
             "worker_id": self.worker,
             "error_code": self.error,
+            "exception": self.exception,
             "parent_id": self.parent,
             "submitted_from": _moment("since", self.since, now),
             "submitted_until": _moment("until", self.until, now),

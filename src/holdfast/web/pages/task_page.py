@@ -19,6 +19,7 @@ from holdfast.core.status import AttemptOutcome, TaskStatus
 from holdfast.web.access import Role
 from holdfast.web.context import Context
 from holdfast.web.drawing.lifecycle_map import Reached, lifecycle_map
+from holdfast.web.pages.dead_letter_page import exception_of
 from holdfast.web.pages.navigation import navigation
 from holdfast.web.pages.task_address import short_id, task_id_of
 from holdfast.web.pages.task_log import LogView, log_view
@@ -115,6 +116,7 @@ async def show_task(context: Context) -> Response:
         columns=_columns(info, attempts, now, _MOST_ATTEMPTS if every else _ATTEMPTS),
         attempts=attempts,
         error=error,
+        exception=exception_of(info),
         said_error=context.payloads.said,
         data_tree=None if error is None else _tree(context, error.error.data),
         why=[as_sentence(context.payloads.said(reason)) for reason in why.reasons],
