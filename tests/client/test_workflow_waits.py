@@ -28,7 +28,7 @@ from holdfast import (
 from holdfast.client import wait, waiter
 from holdfast.core.status import WorkflowStatus
 from holdfast.core.workflows.inputs import Missing
-from holdfast.store.op import Statement, Steps, reads
+from holdfast.store.op import Statement, Steps, Uuids, reads
 from holdfast.store.verbs import step_results
 from tests.support.deadline import until
 
@@ -184,7 +184,7 @@ def test_a_value_that_is_gone_is_an_error_of_the_payload(
 
     @reads
     def gone(scope_id: bytes) -> Steps[str]:
-        yield Statement("read_scope", {"scope_id": scope_id})
+        yield Statement("read_scopes", {"ids": Uuids([scope_id])})
         raise Missing("a step is gone")
 
     monkeypatch.setattr(step_results, "result", gone)

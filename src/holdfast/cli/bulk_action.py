@@ -115,7 +115,7 @@ def _resubmit(
         for part in _parts(ids, error):
             yield from _resubmit(again, session, part)
         return
-    yield from _results(session, done, "resubmitted")
+    yield from _results(session, done, "resubmit", "resubmitted")
 
 
 def _parts(ids: Sequence[UUID], error: UniqueConflict | UpstreamEnded) -> list[list[UUID]]:
@@ -135,22 +135,35 @@ def reschedule(
 ) -> Iterator[ActionResult]:
     """Change the time, queue or priority of tasks that wait."""
     done = session.control.tasks.reschedule(*ids, when=when, queue=queue, priority=priority)
-    yield from _results(session, done, "rescheduled")
+    yield from _results(session, done, "reschedule", "rescheduled")
 
 
 def delete(session: CommandSession, ids: Sequence[UUID]) -> Iterator[ActionResult]:
     """Remove ended tasks with their attempts and logs."""
-    before = session.control.tasks.statuses(*ids)
-    for task, gone in session.control.tasks.delete(*ids).items():
-        status = before.get(task)
-        if gone:
+    yield from _deleted(session, session.control.tasks.delete(*ids))
+
+
+def delete_dead(session: CommandSession, ids: Sequence[UUID]) -> Iterator[ActionResult]:
+    """Remove dead letters; steps of workflows stay with those, and are listed no more."""
+    yield from _deleted(session, session.control.dead_letters.delete(*ids))
+
+
+def _deleted(session: CommandSession, done: Mapping[UUID, bool]) -> Iterator[ActionResult]:
+    after = session.control.tasks.statuses(*done)
+    why = session.control.tasks.why_not("delete", *(task for task in done if not done[task]))
+    for task, gone in done.items():
+        status = after.get(task)
+        if gone and status is not None:
+            text = "no dead letter now; it stays with its workflow"
+            yield ActionResult(task, True, status, text)
+        elif gone:
             yield ActionResult(task, True, None, "deleted")
         elif status is None:
             yield ActionResult(task, False, None, _UNKNOWN)
-        elif status.is_terminal:
-            yield ActionResult(task, False, status, "not deleted: its workflow has not ended")
         else:
-            text = f"not deleted: it is {status.value}, and only a task that has ended is deleted"
+            text = f"not deleted: {why[task]}"
+            if not status.is_terminal:
+                text += ", and only a task that has ended is deleted"
             yield ActionResult(task, False, status, text)
 
 
@@ -187,13 +200,15 @@ def of_dead_letters(apply: Apply) -> Apply:
 
 
 def _results(
-    session: CommandSession, done: Mapping[UUID, bool], past: str
+    session: CommandSession, done: Mapping[UUID, bool], verb: str, past: str
 ) -> Iterator[ActionResult]:
     after = session.control.tasks.statuses(*done)
+    why = session.control.tasks.why_not(verb, *(task for task in done if not done[task]))
     for task, was_done in done.items():
         status = after.get(task)
         if status is None:
             yield ActionResult(task, False, None, _UNKNOWN)
+        elif was_done:
+            yield ActionResult(task, True, status, f"{past}; it is {status.value}")
         else:
-            text = f"{past};" if was_done else f"not {past}:"
-            yield ActionResult(task, was_done, status, f"{text} it is {status.value}")
+            yield ActionResult(task, False, status, f"not {past}: {why[task]}")

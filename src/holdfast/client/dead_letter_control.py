@@ -39,7 +39,7 @@ from holdfast.core.identity import as_bytes
 from holdfast.core.moment import from_us
 from holdfast.core.options import checks
 from holdfast.store.op import Op
-from holdfast.store.verbs import dead_letters, inspect, operate
+from holdfast.store.verbs import dead_letters, inspect
 
 __all__ = [
     "DeadCause",
@@ -172,18 +172,26 @@ class DeadLetterControl:
             return await adrive(self._access, treated("resubmit", wanted, how, tell))
 
     def delete(self, *ids: TaskId) -> dict[UUID, bool]:
-        """Remove dead letters; False for each that is none, or does not exist."""
-        return _by_uuid(self._access.run(_of("delete", raw_ids(ids), operate.delete)))
+        """Remove dead letters; False for each that is none, or does not exist.
+
+        A step of a workflow stays with that, and is listed no more.
+        """
+        return _by_uuid(self._access.run(_of("delete", raw_ids(ids), dead_letters.delete)))
 
     async def adelete(self, *ids: TaskId) -> dict[UUID, bool]:
-        """Remove dead letters; False for each that is none, or does not exist."""
-        return _by_uuid(await self._access.arun(_of("delete", raw_ids(ids), operate.delete)))
+        """Remove dead letters; False for each that is none, or does not exist.
+
+        A step of a workflow stays with that, and is listed no more.
+        """
+        return _by_uuid(await self._access.arun(_of("delete", raw_ids(ids), dead_letters.delete)))
 
     def delete_all(self, *, progress: Tell | None = None, **where: Unpack[DeadFilter]) -> Treated:
         """Remove all that fit, with their attempts and logs; without a filter, all there are."""
         wanted = wanted_dead(where)
         with choosing(shown(where)):
-            return drive(self._access, treated("delete", wanted, AtOnce(operate.delete), progress))
+            return drive(
+                self._access, treated("delete", wanted, AtOnce(dead_letters.delete), progress)
+            )
 
     async def adelete_all(
         self, *, progress: Tell | None = None, **where: Unpack[DeadFilter]
@@ -192,7 +200,7 @@ class DeadLetterControl:
         wanted = wanted_dead(where)
         with choosing(shown(where)):
             return await adrive(
-                self._access, treated("delete", wanted, AtOnce(operate.delete), progress)
+                self._access, treated("delete", wanted, AtOnce(dead_letters.delete), progress)
             )
 
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypeAlias, TypedDict
 
+from holdfast.client.refusals import refusals
 from holdfast.core.errors import (
     IllegalTransition,
     PayloadError,
@@ -149,7 +150,8 @@ def resubmit(task_id: bytes, again: ManyVerb) -> Steps[TaskStatus]:
     done = yield from again([task_id])
     status = yield from _status(task_id)
     if not done[task_id]:
-        raise IllegalTransition(task_id, Verb.RESUBMIT, status)
+        why = yield from refusals(Verb.RESUBMIT, [task_id])
+        raise IllegalTransition(task_id, Verb.RESUBMIT, status, why=why[task_id])
     return status
 
 

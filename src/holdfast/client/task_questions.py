@@ -19,9 +19,11 @@ from holdfast.client.access import Access
 from holdfast.client.explain import Why, explain
 from holdfast.client.handle import TaskHandle
 from holdfast.client.info import Attempt, TaskInfo
+from holdfast.client.refusals import refusals
 from holdfast.client.wait import Deadline
-from holdfast.core.errors import IllegalTransition, PayloadError, WaitTimeout
+from holdfast.core.errors import ConfigError, IllegalTransition, PayloadError, WaitTimeout
 from holdfast.core.identity import sought
+from holdfast.core.lifecycle import Verb
 from holdfast.core.payload.codec import to_show
 from holdfast.core.status import TaskStatus
 from holdfast.store.op import Steps, reads
@@ -127,6 +129,16 @@ class TaskQuestions:
         found = await self._access.arun(partial(inspect.last_errors, raw_ids(ids)))
         return {UUID(bytes=raw): Attempt.of(made) for raw, made in found.items()}
 
+    def why_not(self, verb: str, *ids: TaskId) -> dict[UUID, str]:
+        """Why "cancel", "resubmit", "delete", … do not apply to these tasks, as they stand."""
+        found = self._access.run(partial(refusals, _verb(verb), raw_ids(ids)))
+        return {UUID(bytes=raw): why for raw, why in found.items()}
+
+    async def awhy_not(self, verb: str, *ids: TaskId) -> dict[UUID, str]:
+        """Why "cancel", "resubmit", "delete", … do not apply to these tasks, as they stand."""
+        found = await self._access.arun(partial(refusals, _verb(verb), raw_ids(ids)))
+        return {UUID(bytes=raw): why for raw, why in found.items()}
+
     def dependencies(self, task_id: TaskId) -> Sequence[Dependency]:
         """What a task waits for, or waited for."""
         return self._access.run(partial(inspect.dependencies, raw_id(task_id)))
@@ -231,3 +243,10 @@ def raw_id(given: TaskId) -> bytes:
 def raw_ids(given: Iterable[TaskId]) -> Sequence[bytes]:
     """The same for many."""
     return [raw_id(task_id) for task_id in given]
+
+
+def _verb(named: str) -> Verb:
+    try:
+        return Verb(named)
+    except ValueError:
+        raise ConfigError(f"{named!r:.100} is no verb: there are {', '.join(Verb)}") from None

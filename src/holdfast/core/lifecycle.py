@@ -342,7 +342,7 @@ _TABLE: tuple[Transition, ...] = (
         sources=_TERMINAL,
         targets=(),
         actor="operator",
-        guard="status; not a step of a live workflow",
+        guard="status; not a step of a workflow",
         writes="–",
     ),
     Transition(
@@ -350,7 +350,7 @@ _TABLE: tuple[Transition, ...] = (
         sources=_TERMINAL,
         targets=(),
         actor="any worker",
-        guard="retention passed; not dead (own retention); not a step of a live workflow",
+        guard="retention passed; not dead (own retention); not a step of a workflow",
         writes="–",
     ),
 )

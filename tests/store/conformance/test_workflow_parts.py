@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+
 import pytest
 
 from holdfast.core.outcome import Failed
 from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.core.workflows.plan import StepEdge, SubWorkflow
-from holdfast.store.verbs import cancel, dependents, operate, resubmits, steering
+from holdfast.store.verbs import (
+    cancel,
+    dependents,
+    operate,
+    resubmits,
+    steering,
+    step_results,
+)
 from tests.support.stores import SECOND, Lab, on_each_engine
 from tests.support.verbs import BOOM
 from tests.support.workflows import begin, code, complete, fail, hand_over, plan_of, status, step
@@ -207,3 +217,45 @@ def test_those_that_run_are_asked_once(lab: Lab) -> None:
     for task in tasks:
         lab.complete(task)
     assert status(lab, plan) is W.COMPLETED
+
+
+# One that added one that added one.
+
+
+def dig(lab: Lab, id: bytes, depth: int) -> list[bytes]:
+    """Let each step hand over to one, whose value is its own; the steps, from the top down."""
+    found = [id]
+    for _ in range(depth):
+        found += hand_over(lab, found[-1], step(), returns='[null,[[[],["result",[0],[]]]]]')
+    return found
+
+
+@on_each_engine
+def test_a_value_that_was_left_from_deep_down(lab: Lab) -> None:
+    plan = plan_of(step(), returns='[null,[[[],["result",[0],[]]]]]')
+    (top,) = begin(lab, plan)
+    *_, deepest = dig(lab, top, 60)
+    lab.complete(lab.run_again(deepest), '"gold"')
+    while lab.run(steering.resolve_later()):
+        pass
+    assert status(lab, plan) is W.COMPLETED
+    used = len(inspect.stack())
+    limit = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(used + 60)
+        assert lab.run(step_results.result(plan.id)) == '"gold"'
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@on_each_engine
+def test_a_cancel_follows_them_down(lab: Lab) -> None:
+    plan = plan_of(step(), step(0))
+    top, below = begin(lab, plan)
+    added = dig(lab, top, 40)
+    lab.run(cancel.cancel([top]))
+    assert lab.status(added[-1]) is S.PENDING, "not in one transaction"
+    tend(lab)
+    assert {lab.status(id) for id in added} == {S.CANCELLED}
+    assert (code(lab, below), status(lab, plan)) == ("UPSTREAM_CANCELLED", W.FAILED)
+    assert lab.sql("SELECT count(*) FROM holdfast_tasks WHERE parked IS NOT NULL") == [(0,)]

@@ -218,7 +218,7 @@ def delete(
 ) -> None:
     """Delete dead letters, with their attempts and logs."""
     if _are_named(ids, where, everything, "delete"):
-        _perform(session, ids, bulk_action.delete)
+        _perform(session, ids, bulk_action.delete_dead)
         return
     chosen = _moments(session, where)
     _confirm(session, "delete", chosen, yes)

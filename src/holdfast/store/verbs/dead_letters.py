@@ -14,10 +14,11 @@ from holdfast.core.errors import UnreadableRow
 from holdfast.core.payload.codec import to_json
 from holdfast.core.records import DeadLetterFilter
 from holdfast.store import rows
-from holdfast.store.op import At, Op, Statement, Steps, Texts, reads, writes
+from holdfast.store.op import At, Op, Statement, Steps, Texts, Uuids, reads, writes
+from holdfast.store.verbs import operate
 from holdfast.store.verbs.inspect import MAX_PAGE, NEWEST, SCAN, Page, nameless, tagged, tasks_by_id
 
-__all__ = ["Causes", "DeadIds", "DeathCount", "causes", "find", "list_dead", "of_dead"]
+__all__ = ["Causes", "DeadIds", "DeathCount", "causes", "delete", "find", "list_dead", "of_dead"]
 
 _SCANS: Final = 10
 _UNKNOWN: Final = "?"
@@ -132,6 +133,15 @@ def of_dead(
     found = yield from tasks_by_id(ids)
     done = yield from verb([raw for raw, record in found.items() if record.dead])
     return {raw: done.get(raw, False) for raw in ids}
+
+
+@writes
+def delete(ids: Sequence[bytes]) -> Steps[dict[bytes, bool]]:
+    """Remove dead letters. A step stays with its workflow, and is listed no more."""
+    done = yield from operate.delete(ids)
+    left = Uuids(sorted(raw for raw, gone in done.items() if not gone))
+    unlisted = set(rows.uuids((yield Statement("unlist_dead", {"ids": left})))) if left else set()
+    return {raw: gone or raw in unlisted for raw, gone in done.items()}
 
 
 def _params(wanted: DeadLetterFilter, before: bytes | None) -> dict[str, object]:

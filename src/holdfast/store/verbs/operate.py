@@ -143,7 +143,7 @@ def _check_slots(able: Sequence[LockedTask], done: set[bytes]) -> Steps[None]:
 def delete(ids: Sequence[bytes]) -> Steps[dict[bytes, bool]]:
     """Remove ended tasks with all that belongs to them; True for each that is gone.
 
-    A step of a workflow that still lives stays.
+    A step of a workflow stays: it goes with the whole.
     """
     found = yield Statement("deletable", {"ids": Uuids(sorted(set(ids)))})
     gone = yield from remove(found)

@@ -6,7 +6,7 @@ result of its own: its value is read from what its scope returns, however deep. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from holdfast.core.errors import PayloadError
@@ -28,6 +28,8 @@ from holdfast.store.op import Steps, reads
 from holdfast.store.verbs import workflows
 
 _LISTS = {"results", "outcomes", "successes"}
+_AT_ONCE = 5_000
+"""Steps whose values one statement reads."""
 
 
 class _Given(NamedTuple):
@@ -47,42 +49,79 @@ def arguments(
     scope_id: bytes, child_id: bytes, args: str, kwargs: str, fills: Sequence[StoredFill]
 ) -> Steps[tuple[str, str]]:
     """The arguments of a step with all values in their places; `Missing` if one is gone."""
-    value_of = yield from _values(scope_id, fills, child_id)
-    return fill_arguments(args, kwargs, fills, value_of)
+    numbers = sorted({number for fill in fills for number in fill.steps})
+    found = (yield from workflows.values(scope_id, numbers, child_id=child_id)) if numbers else []
+    left = yield from _left([step.id for step in found if _has_left(step)])
+    failure: str | None = None
+    if any(fill.kind == "failure" for fill in fills):
+        scope = yield from workflows.scope(scope_id)
+        failure = None if scope is None or scope.error is None else _error(scope.error)
+    return fill_arguments(args, kwargs, fills, _values(found, left, failure))
 
 
 @reads
 def result(scope_id: bytes) -> Steps[str]:
     """The value of a workflow, or of a step that handed over, as JSON; `Missing` if it is gone."""
-    return (yield from _result(scope_id))
+    return (yield from _left([scope_id]))[scope_id]
 
 
-def _result(scope_id: bytes) -> Steps[str]:
-    found = yield from workflows.scope(scope_id)
-    if found is None:
-        raise Missing("the workflow has been deleted")
-    if found.returns is None:
-        return "null"
-    value_of = yield from _values(scope_id, template_fills(found.returns), None)
-    return fill_template(found.returns, value_of)
+class _ReadScope(NamedTuple):
+    """What a scope returns, and the steps that it takes that from."""
+
+    returns: str | None
+    steps: Sequence[StepValue]
 
 
-def _values(scope_id: bytes, fills: Sequence[StoredFill], child_id: bytes | None) -> Steps[ValueOf]:
-    """Everything that these places refer to, read at once."""
-    numbers = sorted({number for fill in fills for number in fill.steps})
-    found = (yield from workflows.values(scope_id, numbers, child_id=child_id)) if numbers else []
+def _left(scopes: Sequence[bytes]) -> Steps[dict[bytes, str]]:
+    """The values of these scopes, as JSON.
+
+    A value may be that of another scope, and so on, however deep: they are read a level at a time,
+    and put together from the deepest up.
+    """
+    found: dict[bytes, _ReadScope] = {}
+    level = [*dict.fromkeys(scopes)]
+    while level:
+        read = yield from workflows.scopes(level)
+        wanted: list[tuple[bytes, int]] = []
+        for scope_id in level:
+            if scope_id not in read:
+                raise Missing("the workflow has been deleted")
+            returns = read[scope_id].returns
+            fills = () if returns is None else template_fills(returns)
+            wanted += sorted({(scope_id, number) for fill in fills for number in fill.steps})
+        values: dict[bytes, list[StepValue]] = {}
+        for at in range(0, len(wanted), _AT_ONCE):
+            for scope_id, some in (
+                yield from workflows.values_of(wanted[at : at + _AT_ONCE])
+            ).items():
+                values.setdefault(scope_id, []).extend(some)
+        for scope_id in level:
+            found[scope_id] = _ReadScope(read[scope_id].returns, values.get(scope_id, ()))
+        below = [step.id for scope_id in level for step in found[scope_id].steps if _has_left(step)]
+        level = [id for id in dict.fromkeys(below) if id not in found]
+    texts: dict[bytes, str] = {}
+    for scope_id, (returns, steps) in reversed(found.items()):
+        texts[scope_id] = (
+            "null" if returns is None else fill_template(returns, _values(steps, texts, None))
+        )
+    return texts
+
+
+def _has_left(step: StepValue) -> bool:
+    """Whether its value is what the steps that it added have left."""
+    return step.status is TaskStatus.COMPLETED and step.handed_over
+
+
+def _values(steps: Sequence[StepValue], left: Mapping[bytes, str], failure: str | None) -> ValueOf:
+    """What stands for a place, given all steps that places refer to."""
     given: dict[int, _Given] = {}
-    for step in found:
+    for step in steps:
         if step.status is not TaskStatus.COMPLETED:
             given[step.number] = _Given(step, _error(step), False)
         elif step.handed_over:
-            given[step.number] = _Given(step, (yield from _result(step.id)), True)
+            given[step.number] = _Given(step, left[step.id], True)
         else:
             given[step.number] = _Given(step, step.result or "null", True)
-    failure: str | None = None
-    if any(fill.kind == "failure" for fill in fills):
-        scope = yield from workflows.scope(scope_id)
-        failure = None if scope is None or scope.error is None else _error(scope.error)
 
     def value_of(fill: StoredFill) -> Raw:
         return part_of(_text(fill, given, failure), fill.path, _shown(fill, given))

@@ -292,15 +292,41 @@ def values(
 
 
 @reads
+def values_of(wanted: Sequence[tuple[bytes, int]]) -> Steps[dict[bytes, list[StepValue]]]:
+    """How these steps, (scope, number), stand, in their order by scope."""
+    found = yield Statement(
+        "scope_values",
+        {
+            "scopes": Uuids(scope_id for scope_id, _ in wanted),
+            "numbers": Ints(number for _, number in wanted),
+        },
+    )
+    values: dict[bytes, list[StepValue]] = {}
+    for scope_id, id, number, status, result, handed_over, name in found:
+        value = _value(id, number, status, result, handed_over, None, name)
+        values.setdefault(rows.uuid(scope_id), []).append(value)
+    return values
+
+
+@reads
+def scopes(ids: Sequence[bytes]) -> Steps[dict[bytes, ScopeValue]]:
+    """What these scopes return, and their first bad endings; absent if it does not exist."""
+    found = yield Statement("read_scopes", {"ids": Uuids(ids)})
+    read: dict[bytes, ScopeValue] = {}
+    for scope_id, workflow_id, returns, error_id, number, status, *rest in found:
+        error = None
+        if status is not None:
+            result, handed_over, name = rest
+            error = _value(error_id, number, status, result, handed_over, None, name)
+        read[rows.uuid(scope_id)] = ScopeValue(rows.uuid(workflow_id), returns, error)
+    return read
+
+
+@reads
 def scope(scope_id: bytes) -> Steps[ScopeValue | None]:
     """What a scope returns, and its first bad ending: that of a workflow, or of a step that
     handed over."""
-    found = yield Statement("read_scope", {"scope_id": scope_id})
-    if not found:
-        return None
-    workflow_id, returns, error_id, number, status, result, handed_over = found[0]
-    error = None if status is None else _value(error_id, number, status, result, handed_over, None)
-    return ScopeValue(rows.uuid(workflow_id), returns, error)
+    return (yield from scopes([scope_id])).get(scope_id)
 
 
 def _value(

@@ -279,7 +279,8 @@ async def delete_task(context: Context, id: UUID) -> StatusDocument:
         status = (await context.control.tasks.astatuses(id)).get(id)
         if status is None:
             raise TaskNotFound(id)
-        raise IllegalTransition(id, "delete", status)
+        why = await context.control.tasks.awhy_not("delete", id)
+        raise IllegalTransition(id, "delete", status, why=why[id])
     return StatusDocument(id=id, status=before.value)
 
 
@@ -290,7 +291,8 @@ async def _one(context: Context, verb: str, id: UUID, act: Any) -> StatusDocumen
     if status is None:
         raise TaskNotFound(id)
     if not done:
-        raise IllegalTransition(id, verb, status)
+        why = await context.control.tasks.awhy_not(verb, id)
+        raise IllegalTransition(id, verb, status, why=why[id])
     return StatusDocument(id=id, status=status.value)
 
 

@@ -111,7 +111,10 @@ def _back(context: Context, id: UUID, done: str) -> Response:
 
 async def _refused(tasks: TaskControl, id: UUID, verb: Verb) -> Exception:
     status = (await tasks.astatuses(id)).get(id)
-    return TaskNotFound(id.bytes) if status is None else IllegalTransition(id.bytes, verb, status)
+    if status is None:
+        return TaskNotFound(id.bytes)
+    why = await tasks.awhy_not(verb, id)
+    return IllegalTransition(id.bytes, verb, status, why=why[id])
 
 
 def _priority(text: str) -> int | None:

@@ -57,7 +57,8 @@ LOOKING: Final = frozenset(
         "list_workflows",
         "read_log",
         "read_output",
-        "read_scope",
+        "read_scopes",
+        "scope_values",
         "read_steps",
         "read_workflows",
         "stats_series",
@@ -125,6 +126,7 @@ OPERATING: Final = frozenset(
         "stop_workflow",
         "stoppable_steps",
         "take_stack_request",
+        "unlist_dead",
     }
 )
 SCHEDULING: Final = frozenset(
