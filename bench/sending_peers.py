@@ -23,6 +23,8 @@ from bench.worker.field import Field
 from holdfast.store.settings import Engine
 
 _ENGINE: Engine = "postgresql"
+_LONGER = 4
+"""Rounds are so many times as long as those of the other figures of sends: half a second each."""
 
 
 def beside_peer(places: Places, sizes: Sizes) -> Iterator[Figure]:
@@ -34,13 +36,13 @@ def beside_peer(places: Places, sizes: Sizes) -> Iterator[Figure]:
         raw = open_raw(undo.enter_context(places.postgres()))
         undo.callback(raw.close)
         ask = None if failed else undo.enter_context(_asked(field))
-        many = sizes.bulk_batches * BULK
+        single, batches = _LONGER * sizes.sends, _LONGER * sizes.bulk_batches
         yield from _compare(
             "send",
             {
-                "ours": partial(send, task, sizes.sends),
-                "raw": partial(insert, raw, _ENGINE, sizes.sends),
-                "peer": ask and partial(ask, "one", sizes.sends),
+                "ours": partial(send, task, single),
+                "raw": partial(insert, raw, _ENGINE, single),
+                "peer": ask and partial(ask, "one", single),
             },
             sizes.rounds,
             {"raw": ("raw INSERT, COMMIT", 0.75), "peer": ("PgQueuer's enqueue", 1.0)},
@@ -49,9 +51,9 @@ def beside_peer(places: Places, sizes: Sizes) -> Iterator[Figure]:
         yield from _compare(
             f"send_many of {BULK:,}",
             {
-                "ours": partial(send_bulk, task, sizes.bulk_batches),
-                "raw": partial(insert_bulk, raw, _ENGINE, sizes.bulk_batches),
-                "peer": ask and partial(ask, "bulk", many),
+                "ours": partial(send_bulk, task, batches),
+                "raw": partial(insert_bulk, raw, _ENGINE, batches),
+                "peer": ask and partial(ask, "bulk", batches * BULK),
             },
             sizes.rounds,
             {"raw": ("raw COPY", None), "peer": ("PgQueuer's bulk enqueue", 1.0)},
