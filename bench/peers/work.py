@@ -45,15 +45,16 @@ def work_of(variable: str) -> Work:
 
 
 work = work_of(WORK)
+_kind, _, _amount = os.environ.get(WORK, "").partition(":")
+_sleep_s = float(_amount) / 1e3 if _kind == "sleep" else None
 
 
 async def wait(number: int) -> None:
     """The work of a task that is a coroutine: a sleep lets others run."""
-    kind, _, amount = os.environ.get(WORK, "").partition(":")
-    if kind == "sleep":
-        await asyncio.sleep(float(amount) / 1e3)
-    else:
+    if _sleep_s is None:
         work(number)
+    else:
+        await asyncio.sleep(_sleep_s)
 
 
 def length_ms(number: int, shortest: float) -> float:
