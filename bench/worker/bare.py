@@ -27,6 +27,8 @@ def rate(command: str, seconds: float, processes: int = 2) -> float:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            # As workers are: the system shares processors out by sessions.
+            start_new_session=True,
         )
         for _ in range(processes)
     ]

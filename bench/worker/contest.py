@@ -2,13 +2,14 @@
 
 Ours on both databases, each peer, and what is possible take turns; a share or a ratio is taken
 within a turn, and the figure is the middle of the turns. The first turn is short, is not counted,
-and says how many tasks each is given, so that all work for as long.
+and says how many tasks each is given, so that all work for as long. What is possible is measured
+twice a turn, at its beginning and in its middle: everything else is held against it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from statistics import median
+from statistics import mean, median
 from typing import NamedTuple
 
 from bench.figure import Figure, Sizes, absent, at_least
@@ -58,9 +59,11 @@ class Contest:
         found = dict.fromkeys(self._runners, guess)
         for number in range(1 + self._turns):
             seconds = self._seconds * (1 if number else _FIRST)
-            possible = self._possible_rate(seconds)
+            possible = [self._possible_rate(seconds)]
             # Who comes first has no advantage, and nobody always follows the same one.
-            for runner in self._runners[number:] + self._runners[:number]:
+            for place, runner in enumerate(self._runners[number:] + self._runners[:number]):
+                if place == len(self._runners) // 2:
+                    possible.append(self._possible_rate(seconds))
                 if runner in self._failed:
                     continue
                 count = max(_LEAST_TASKS, 2 * runner.at_once, round(seconds * found[runner]))
@@ -74,7 +77,7 @@ class Contest:
                 if number:
                     self._rates[runner].append(found[runner])
             if number:
-                self._possible.append(possible)
+                self._possible.append(mean(possible))
 
     def figures(self, bound: float, *, beside_peers: bool = False) -> Iterator[Figure]:
         """Everybody's share of what is possible; ours also as multiples of those that isolate."""
