@@ -200,7 +200,10 @@ def at_a_terminal(*arguments: str, cwd: Path, columns: int) -> str:
     return written.decode()
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120, 200])
+@pytest.mark.parametrize(
+    "columns",
+    [60, pytest.param(80, marks=pytest.mark.slow), pytest.param(120, marks=pytest.mark.slow), 200],
+)
 def test_a_terminal_gets_colours_and_short_ids_that_work(tmp_path: Path, columns: int) -> None:
     task_id = holdfast("tasks", "send", "resize", cwd=tmp_path).stdout.strip()
     short = f"{task_id[:8]}-{task_id[-6:]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from html import escape
 from typing import Any, Final
 
@@ -39,12 +40,17 @@ _PAGE: Final = """<!doctype html>
 def with_reference(routes: tuple[WebRoute, ...]) -> tuple[WebRoute, ...]:
     """These routes, the document about them, and its page."""
 
+    # It is some tenths of a second of work, and the same until the app is mounted elsewhere.
+    @lru_cache(maxsize=4)
+    def made(prefix: str) -> dict[str, Any]:
+        return document(routes, prefix)
+
     async def openapi(context: Context) -> Response:
-        return json_answer(document(routes, context.prefix))
+        return json_answer(made(context.prefix))
 
     async def page(context: Context) -> Response:
         style = context.url("/static/holdfast.css")
-        found = document(routes, context.prefix)
+        found = made(context.prefix)
         text = _PAGE.format(
             style=escape(style),
             json=escape(context.url(f"{PREFIX}/openapi.json")),
