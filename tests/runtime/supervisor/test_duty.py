@@ -8,6 +8,7 @@ from time import monotonic
 
 import pytest
 
+from holdfast.core.errors import SchemaMismatch
 from holdfast.runtime.supervisor import duty
 from holdfast.runtime.supervisor.duty import DutyTable, Loop, Start, Stop
 from tests.support.deadline import until
@@ -50,6 +51,28 @@ def test_a_duty_that_raises_goes_on(
     assert failed == []
     # Said once, not at every failure.
     assert caplog.text.count("clumsy failed and goes on") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "traced"), [(SchemaMismatch("no tables here"), False), (ValueError("a row"), True)]
+)
+def test_tables_that_are_gone_are_no_defect(
+    error: Exception,
+    traced: bool,
+    failed: list[tuple[str, BaseException]],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(duty, "_FIRST_PAUSE", 0.001)
+    clumsy = Clumsy(error)
+    loop = Loop(clumsy, lambda name, error: failed.append((name, error)))
+    with caplog.at_level(logging.ERROR, logger="holdfast.worker"):
+        loop.start()
+        until(lambda: clumsy.ticks > 0, within=10)
+        loop.stop()
+        assert loop.join(10)
+    assert str(error) in caplog.text
+    assert ("Traceback" in caplog.text) is traced
 
 
 def test_a_duty_that_does_nothing_but_raise_ends_the_worker(

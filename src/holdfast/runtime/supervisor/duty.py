@@ -21,6 +21,7 @@ from enum import Enum
 from time import monotonic
 from typing import Protocol
 
+from holdfast.core.errors import SchemaMismatch
 from holdfast.core.pause import growing
 
 log = logging.getLogger("holdfast.worker")
@@ -143,7 +144,9 @@ class Loop:
             raise error
         if now >= self._say_at:
             self._say_at = now + _SAY_EVERY
-            log.error("%s failed and goes on: %s", self._duty.name, error, exc_info=error)
+            # Tables that are not there are no defect of ours, and the message says what to do.
+            seen = None if isinstance(error, SchemaMismatch) else error
+            log.error("%s failed and goes on: %s", self._duty.name, error, exc_info=seen)
         return growing(_FIRST_PAUSE, self._failures, _LONGEST_PAUSE)
 
 

@@ -20,7 +20,7 @@ from math import inf
 from typing import TypeAlias
 
 from holdfast.core.decide import Change, decide
-from holdfast.core.errors import StoreUnavailable
+from holdfast.core.errors import SchemaMismatch, StoreUnavailable
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Crashed
 from holdfast.core.pause import growing
@@ -127,10 +127,14 @@ class Maintenance:
                 raise
             # Another transaction holds something that it has to write; the others need not.
             return _LOOK_AGAIN * 4
-        except Exception:
+        except Exception as error:
             pause = growing(1.0, failures, _LONGEST_REST)
             self._failed[name] = failures + 1, now + pause
-            log.exception("%s failed; it is tried again in %g s", name, pause)
+            if isinstance(error, SchemaMismatch):
+                # No defect of ours: the tables are gone, and the message says what to do.
+                log.error("%s failed; it is tried again in %g s: %s", name, pause, error)
+            else:
+                log.exception("%s failed; it is tried again in %g s", name, pause)
             return pause
         self._failed.pop(name, None)
         return wait
