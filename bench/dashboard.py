@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -35,7 +35,10 @@ _EVERY_S = 2.0
 _PATIENCE_S = 120.0
 _PAGES = (
     "/", "/tasks", "/tasks?status=failed", "/tasks?queue=default", "/queues", "/queues/default",
-    "/workers", "/dead-letters", "/schedules", "/workflows", "/audit",
+    "/workers", "/dead-letters", "/schedules", "/schedules/nightly", "/workflows", "/audit",
+    "/send",
+    # Which fits nothing, so that as many tasks are looked at as ever are.
+    "/tasks?text=nowhere",
 )  # fmt: skip
 
 _COLUMNS = """
@@ -43,6 +46,7 @@ _COLUMNS = """
     sent_at, created_at, updated_at, enqueued_at, attempt, started_at, first_started_at,
     finished_at, completed_at, failed_at, result, error_code, failed_reason, dead
 """
+_ENDED = ("COMPLETED", "FAILED")
 # With ids as Holdfast makes them, a millisecond apart; one of fifty has failed for good.
 _POSTGRES = f"""
 INSERT INTO holdfast_tasks ({_COLUMNS})
@@ -82,10 +86,10 @@ def on_postgresql(places: Places, sizes: Sizes) -> Iterator[Figure]:
 
 def _beside(places: Places, engine: Engine, sizes: Sizes) -> Iterator[Figure]:
     with places.of(engine) as place:
-        _store(place, sizes.large)
+        pages = _store(place, sizes.large)
         marks = Marks(places.folder / f"dashboard_{engine}")
         drained = _Drained(place, marks, 5 * sizes.drained)
-        with Dashboard(place) as dashboard:
+        with Dashboard(place, pages) as dashboard:
             dashboard.warm_up()
             before = dashboard.cpu_seconds
             shares, rates, polls = [], [], 0
@@ -107,8 +111,8 @@ def _beside(places: Places, engine: Engine, sizes: Sizes) -> Iterator[Figure]:
     )
 
 
-def _store(place: Place, count: int) -> None:
-    """Tasks that ended in the last hour, and what a database knows after a while."""
+def _store(place: Place, count: int) -> tuple[str, ...]:
+    """Tasks that ended in the last hour, and what a database knows after a while; its pages."""
     if place.engine == "postgresql":
         with connect_postgres(place) as connection:
             connection.execute(_POSTGRES.encode(), {"count": count})
@@ -121,6 +125,8 @@ def _store(place: Place, count: int) -> None:
         raw.close()
     with Holdfast(place.url) as app:
         app.control.schedules.add("nightly", "0 3 * * *", app.named("shop.done").call(1))
+        ended = [app.control.tasks.list(status=s, limit=1).tasks[0].id for s in _ENDED]
+    return (*_PAGES, *(f"/tasks/{id}" for id in ended))
 
 
 class _Drained:
@@ -156,7 +162,8 @@ class Counted:
 class Dashboard:
     """`holdfast web` in a process of its own; use it as a context manager."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, pages: Sequence[str] = _PAGES) -> None:
+        self._pages = pages
         self._port = _free_port()
         self._process = subprocess.Popen(
             (
@@ -192,7 +199,7 @@ class Dashboard:
 
     def warm_up(self) -> None:
         """Ask for every page once: templates are compiled, connections opened."""
-        for page in _PAGES:
+        for page in self._pages:
             connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=30)
             connection.request("GET", page)
             connection.getresponse().read()
@@ -223,7 +230,7 @@ class Dashboard:
         counted.stop.wait(place * _EVERY_S / _CLIENTS)
         turn = place
         while not counted.stop.is_set():
-            page = _PAGES[turn % len(_PAGES)]
+            page = self._pages[turn % len(self._pages)]
             turn += 1
             headers = {"X-Holdfast-Live": "1"}
             if page in tags:
