@@ -17,7 +17,7 @@ from bench.figure import Figure, Sizes, at_most
 from bench.lifecycle import finish, take
 from bench.place import ENGINES, Place, Places, connect_postgres
 from bench.rounds import compare
-from holdfast.runtime.supervisor.state.queue_source import Cursor
+from holdfast.runtime.supervisor.state.cursor import Cursor
 from holdfast.store.verbs.claims import horizon
 
 HINT_EVERY = 0.01

@@ -23,6 +23,7 @@ from holdfast.core.options.limit import Limit
 from holdfast.core.records import HEAD, Position
 from holdfast.store.verbs import limited_claims, limits
 from holdfast.store.verbs.claims import Request
+from holdfast.store.verbs.key_walk import KeyPlace
 
 FULL_KEYS = 100
 _OTHER = {"postgresql": "'other-' || id", "sqlite": "'other-' || id"}
@@ -70,7 +71,7 @@ def full_keys(places: Places, sizes: Sizes) -> Iterator[Figure]:
                 fill.settle(place)
             alone = KeyClaimer(plain, _choose(plain, Limit(per_key=Limit(concurrency=1))), 10)
             # A worker that has just begun has to come past them.
-            crowd.after_key = ""
+            crowd.turns = KeyPlace()
             began = monotonic()
             crowd.claim()
             passed = monotonic() - began
@@ -119,15 +120,15 @@ class KeyClaimer:
     place: Place
     book: LimitBook
     wanted: int
-    after_key: str = ""
+    turns: KeyPlace = KeyPlace()
 
     def claim(self) -> None:
         """One claim, of all that is wanted."""
-        op = limited_claims.claim_keys(_request(self.wanted), self.book, self.after_key)
+        op = limited_claims.claim_keys(_request(self.wanted), self.book, self.turns)
         found = self.place.store.run(op)
         number = len(found.claimed.tasks)
         assert number == self.wanted, f"a claim of {self.wanted} found {number}"
-        self.after_key = found.last_key
+        self.turns = found.place
 
     def claims(self, count: int) -> int:
         """As many claims, one after the other."""

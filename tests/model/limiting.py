@@ -22,6 +22,7 @@ from holdfast.store.verbs import (
     queues,
     routes,
 )
+from holdfast.store.verbs.key_walk import KeyPlace
 from tests.model.limits import LimitedModel
 from tests.model.machine import NAMES, flags, known_names, pick, picks
 from tests.model.reference import Model
@@ -245,7 +246,7 @@ class Limiting(Working):
             if after is None:
                 found = side.run(limited_claims.claim(request, side.book))
             else:
-                found = side.run(limited_claims.claim_keys(request, side.book, after))
+                found = side.run(limited_claims.claim_keys(request, side.book, KeyPlace(after)))
             assert not found.is_stale
             ids = {task.id for task in found.claimed.tasks}
             assert ids == set(expected), f"{side.name}: {ids!r}, expected {expected!r}"

@@ -51,6 +51,7 @@ from holdfast.store.verbs import (
 from holdfast.store.verbs.claims import Begin
 from holdfast.store.verbs.evidence import TaskNote
 from holdfast.store.verbs.finish import Completion, RunChange
+from holdfast.store.verbs.key_walk import KeyPlace
 
 log = logging.getLogger("holdfast.worker")
 
@@ -83,7 +84,7 @@ class Inline:
         self._names: Sequence[str] = ()
         self._found: deque[ClaimedTask] = deque()
         self._tokens: list[bytes] = []
-        self._last_key: dict[str, str] = {}
+        self._places: dict[str, KeyPlace] = {}
         """By queue: where the turns of concurrency keys go on."""
         self._steering = WorkflowSteering(store, monotonic)
         self._runs = 0
@@ -192,10 +193,13 @@ class Inline:
             limited = self.store.run(limited_claims.claim(request, book))
             if limited.claimed.tasks:
                 return limited.claimed.tasks
-        request, last = self._request(queue, self._known, 1, book), self._last_key.get(queue, "")
-        turned = self.store.run(limited_claims.claim_keys(request, book, last))
-        self._last_key[queue] = turned.last_key
-        return turned.claimed.tasks
+        place = self._places.get(queue, KeyPlace()).anew()
+        while True:
+            request = self._request(queue, self._known, 1, book)
+            turned = self.store.run(limited_claims.claim_keys(request, book, place))
+            self._places[queue] = place = turned.place
+            if turned.claimed.tasks or turned.saw_all:
+                return turned.claimed.tasks
 
     def _request(
         self, queue: str, known: Sequence[str], wanted: int, book: LimitBook

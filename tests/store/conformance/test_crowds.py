@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.core.limiting import LimitBook
 from holdfast.core.options.limit import Limit
+from holdfast.store.verbs.key_walk import KeyPlace
 from tests.store.conformance.test_limits import HERE, choose, claim_keys, count, keys
 from tests.support.stores import Lab
 
@@ -30,12 +31,12 @@ def usual(lab: Lab, book: LimitBook) -> float:
     """Seconds of a claim of ten, in the middle of several; the turns of keys go on from one to the
     next, as a worker does it. The first one, which looks from the very first key on, is among them.
     """
-    took, after = [], ""
+    took, after = [], KeyPlace()
     for _ in range(_CLAIMS):
         began = perf_counter()
         found = claim_keys(lab, book, 10, after)
         took.append(perf_counter() - began)
-        after = found.last_key
+        after = found.place
         assert count(found) == 10
     return median(took)
 
@@ -61,7 +62,7 @@ def test_a_tenant_with_one_task_is_served_beside_one_with_very_many(lab: Lab) ->
     first = claim_keys(lab, book, 2)
     assert keys(lab, first) == ["large", "large"]
     lab.send_many(1, concurrency_key="small")
-    assert sorted(map(str, keys(lab, claim_keys(lab, book, 2, first.last_key)))) == [
+    assert sorted(map(str, keys(lab, claim_keys(lab, book, 2, first.place)))) == [
         "large",
         "small",
     ]

@@ -28,6 +28,7 @@ from holdfast.core.records import ClaimedTask
 from holdfast.store.op import At
 from holdfast.store.verbs import claims, leases, limited_claims, limits
 from holdfast.store.verbs.claims import Request
+from holdfast.store.verbs.key_walk import KeyPlace
 from holdfast.store.verbs.limited_claims import LimitedClaim
 from tests.store.conformance.test_leases import crashed
 from tests.support.stores import Lab
@@ -51,9 +52,10 @@ def claim(lab: Lab, book: LimitBook, wanted: int = 100, *names: str) -> LimitedC
 
 
 def claim_keys(
-    lab: Lab, book: LimitBook, wanted: int = 100, after: str = "", *names: str
+    lab: Lab, book: LimitBook, wanted: int = 100, place: KeyPlace | str = "", *names: str
 ) -> LimitedClaim:
-    return lab.run(limited_claims.claim_keys(request(wanted, *names), book, after))
+    placed = KeyPlace(place) if isinstance(place, str) else place
+    return lab.run(limited_claims.claim_keys(request(wanted, *names), book, placed))
 
 
 def keys(lab: Lab, found: LimitedClaim) -> list[str | None]:
@@ -148,6 +150,23 @@ def test_a_limit_that_is_gone_limits_nothing(lab: Lab) -> None:
     lab.complete(first[0])
     book = choose(lab, HERE, Limit(concurrency=3))
     assert held(lab) == {HERE: 2}
+
+
+def test_what_a_limit_that_is_gone_has_counted_is_no_drift(lab: Lab) -> None:
+    lab.send_many(2, concurrency_key="a")
+    book = choose(lab, HERE, Limit(concurrency=5, per_key=Limit(concurrency=5)))
+    first, second = claim_keys(lab, book, 2).claimed.tasks
+    choose(lab, HERE)
+    assert lab.run(limits.audit()) == []
+    lab.release(first)
+    assert lab.run(limits.audit()) == []
+    lab.run(limits.fold())
+    # What is still in flight counts again as soon as it is limited again.
+    choose(lab, HERE, Limit(per_key=Limit(concurrency=5)))
+    assert held(lab)[f"{HERE} a"] == 1
+    lab.release(second)
+    assert held(lab)[f"{HERE} a"] == 0
+    assert lab.run(limits.audit()) == []
 
 
 def test_a_rate_is_smooth_and_has_its_burst(lab: Lab) -> None:
@@ -265,19 +284,19 @@ def test_keys_take_turns(lab: Lab) -> None:
     book = lab.run(limits.book())
     first = claim_keys(lab, book, 2)
     assert keys(lab, first) == ["big", "small"]
-    second = claim_keys(lab, book, 2, first.last_key)
+    second = claim_keys(lab, book, 2, first.place)
     assert sorted(map(str, keys(lab, second))) == ["big", "tiny"]
-    third = claim_keys(lab, book, 10, second.last_key)
+    third = claim_keys(lab, book, 10, second.place)
     assert keys(lab, third) == ["big"] * 4
 
 
 def test_one_child_at_a_time_keys_take_turns(lab: Lab) -> None:
     lab.send_many(5, concurrency_key="a")
     lab.send_many(2, concurrency_key="b")
-    book, after, order = lab.run(limits.book()), "", list[str | None]()
+    book, after, order = lab.run(limits.book()), KeyPlace(), list[str | None]()
     for _ in range(6):
         found = claim_keys(lab, book, 1, after)
-        after, order = found.last_key, order + keys(lab, found)
+        after, order = found.place, order + keys(lab, found)
     assert order == ["a", "b", "a", "b", "a", "a"]
 
 
@@ -291,11 +310,11 @@ def test_all_keys_get_as_many_turns_however_many_are_claimed_at_a_time(
     names = [f"k{place:02}" for place in range(number)]
     for name in names:
         lab.send_many(wanted + 6, concurrency_key=name)
-    book, after, turns = lab.run(limits.book()), "", Counter[str | None]()
+    book, after, turns = lab.run(limits.book()), KeyPlace(), Counter[str | None]()
     for _ in range(2 * number // wanted + 4):
         found = claim_keys(lab, book, wanted, after)
         assert count(found) == wanted
-        after = found.last_key
+        after = found.place
         turns.update(keys(lab, found))
         given = [turns[name] for name in names]
         assert max(given) - min(given) <= 1, turns
@@ -306,7 +325,7 @@ def test_a_key_that_is_gone_is_no_end_of_the_walk(lab: Lab) -> None:
     lab.send_many(2, concurrency_key="d")
     book = lab.run(limits.book())
     for after in ("a", "c", "e"):
-        found = lab.run(limited_claims.claim_keys(request(2), book, after))
+        found = lab.run(limited_claims.claim_keys(request(2), book, KeyPlace(after)))
         assert sorted(map(str, keys(lab, found))) == ["b", "d"]
         for task in found.claimed.tasks:
             lab.release(task)
@@ -322,6 +341,22 @@ def test_without_turns_the_order_is_that_of_the_queue(lab: Lab) -> None:
     for _ in range(4):
         order += keys(lab, claim_keys(lab, book, 1, "zzz"))
     assert order == ["c", "c", "a", "b"]
+
+
+@pytest.mark.parametrize("rate", [None, "1/h"])
+def test_what_came_free_is_counted_although_nothing_may_begin(lab: Lab, rate: str | None) -> None:
+    lab.send_many(9, concurrency_key="a")
+    book = choose(lab, HERE, Limit(concurrency=4))
+    tasks = list(claim_keys(lab, book, 4).claimed.tasks)
+    full = Limit(concurrency=3) if rate is None else Limit(concurrency=9, rate=rate)
+    book = choose(lab, HERE, full)
+    if rate is not None:
+        tasks += claim_keys(lab, book, 1).claimed.tasks
+    lab.release(tasks[0])
+    for verb in (limited_claims.claim_keys, limited_claims.claim):
+        assert count(lab.run(verb(request(1), book))) == 0
+    assert held(lab)[HERE] == len(tasks) - 1
+    assert lab.run(limits.audit()) == []
 
 
 def test_each_key_has_its_own_limit(lab: Lab) -> None:

@@ -5,10 +5,11 @@ limited tasks, folds in what came free, reads candidates, decides (`core.limitin
 that are still there, and writes the counters for those it got. Invariant: no counter is ever
 above its capacity, because whoever raises it has it locked.
 
-Tasks with a key are found key by key, from where the last claim stopped and once round: each key
-gives one task, and only when all have given one each gives another; so a key with a million tasks
-and a key with one are served alike. A key whose counter somebody else has locked is being served by
-them: it is passed over. At most 1,000 keys are looked at.
+Tasks with a key are found key by key (`key_walk`), from where the last claim stopped and once
+round: each key gives one task, and only when all have given one each gives another; so a key with a
+million tasks and a key with one are served alike. Where keys do not take turns, those tasks come
+first that stand first in the queue. A key whose counter somebody else has locked is being served by
+them: it is passed over.
 
 A queue without limits and keys is not claimed from in this way, but by `claims.claim`.
 """
@@ -17,8 +18,8 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
 
 from holdfast.core.limiting import (
     PLENTY,
@@ -33,13 +34,11 @@ from holdfast.store import rows
 from holdfast.store.op import Key, Keys, Row, Rows, Statement, Steps, Texts, writes
 from holdfast.store.verbs import limits
 from holdfast.store.verbs.claims import Request, behind, claim_params, claimed, task_name_of
+from holdfast.store.verbs.key_walk import Entries, KeyPlace, KeyWalk
 
-MOST_KEYS = 1000
-_FIRST_KEYS = 16
-
-
-_Entries: TypeAlias = "dict[str, list[Row]]"
-"""Of each key, its first tasks that may be taken: in the order of the keys, and of the queue."""
+_BEGINNING: Final = KeyPlace()
+_OTHERS_US: Final = 10_000
+"""µs after which a key is looked at again whose counter another claim had."""
 
 
 class LimitedClaim(NamedTuple):
@@ -52,11 +51,15 @@ class LimitedClaim(NamedTuple):
     """Limits kept some of what there is from being claimed."""
     next_us: int | None = None
     """In how many µs a rate may let the next one begin; None: when a slot comes free."""
-    last_key: str = ""
+    place: KeyPlace = KeyPlace()
     """Where the turns of keys go on."""
     saw_all: bool = True
     """Whether more of the queue need not be looked at: nothing may be taken, or all keys were
-    seen."""
+    met."""
+
+    def next_at(self, now: float) -> float | None:
+        """When a rate may let the next one begin, in seconds like `now`."""
+        return None if self.next_us is None else now + self.next_us / 1_000_000
 
 
 class _Candidate(NamedTuple):
@@ -101,83 +104,49 @@ def claim(request: Request, book: LimitBook) -> Steps[LimitedClaim]:
 
 
 @writes
-def claim_keys(request: Request, book: LimitBook, after_key: str = "") -> Steps[LimitedClaim]:
-    """Take tasks with keys from one queue, the keys in turn from behind `after_key` on."""
+def claim_keys(
+    request: Request, book: LimitBook, place: KeyPlace = _BEGINNING
+) -> Steps[LimitedClaim]:
+    """Take tasks with keys from one queue, the keys in turn from `place` on."""
     budget = yield from _open(request, book)
     if isinstance(budget, LimitedClaim):
-        return budget
+        return budget._replace(place=place)
     is_fair = request.queue not in book.unfair
     wanted = min(request.wanted, budget.left(_known_scopes(budget, queue_scope(request.queue))))
     if wanted <= 0:
         budget.block([queue_scope(request.queue)])
-        # What came free was folded in, and has to be written although there is no room yet.
+        # What came free has to be counted all the same: it is in the ledger no more.
         nothing = yield from _take(request, budget, ())
-        return LimitedClaim(nothing, False, True, _until(budget), after_key)
-    walk = _Walk(after_key) if is_fair else _Walk("", page=MOST_KEYS)
+        return LimitedClaim(nothing, False, True, _until(budget), place.anew())
+    walk = KeyWalk(place, request, wanted)
     turns = _Turns(request, book, budget, wanted)
-    while len(turns.chosen) < wanted and not walk.is_over:
-        found = yield from walk.step(request, wanted)
+    while not walk.is_over and (len(turns.chosen) < wanted or not is_fair):
+        found = yield from walk.step()
         yield from turns.meet(found)
         if is_fair:
             turns.one_of_each(found)
     if is_fair:
         turns.go_round()
     else:
-        turns.in_order()
-    last = walk.place if is_fair else after_key
-    if turns.chosen and is_fair and len(turns.chosen) >= wanted:
-        # Those that were not served come first.
-        last = turns.chosen[-1].concurrency_key or last
+        turns.in_order(walk.cut)
     got = yield from _take(request, budget, turns.chosen)
     short = len(turns.chosen) < wanted
+    last = None
+    if turns.chosen:
+        # Those that were not served come first.
+        last = walk.reached if short or not is_fair else turns.chosen[-1].concurrency_key
+    until = _until(budget) if short or wanted < request.wanted else None
+    if short and turns.met_others:
+        # What others leave of these keys can be taken when their claim is over.
+        until = min(until or _OTHERS_US, _OTHERS_US)
     return LimitedClaim(
         got,
-        is_held_back=bool(budget.blocked) and len(turns.chosen) < request.wanted,
-        next_us=_until(budget) if short or wanted < request.wanted else None,
-        last_key=last,
-        saw_all=walk.saw_all,
+        is_held_back=bool(budget.blocked or turns.met_others)
+        and len(turns.chosen) < request.wanted,
+        next_us=until,
+        place=walk.place(last, turns.most_of_a_key),
+        saw_all=walk.saw_all and not turns.has_more(walk.cut),
     )
-
-
-class _Walk:
-    """The way from key to key: from behind one of them on, once round, page by page."""
-
-    def __init__(self, start: str, page: int = _FIRST_KEYS) -> None:
-        self._start = start
-        self._page = page
-        self._seen = 0
-        # Before the first key there is none to come back to.
-        self._has_wrapped = start == ""
-        self.place = start
-        """The last key that was met."""
-        self.saw_all = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether all keys were met, or as many as one claim looks at."""
-        return self.saw_all or self._seen >= MOST_KEYS
-
-    def step(self, request: Request, wanted: int) -> Steps[_Entries]:
-        """The next keys, with the first tasks of each."""
-        page = min(max(self._page, 2 * wanted), MOST_KEYS - self._seen)
-        found = yield Statement(
-            "keyed_candidates",
-            claim_params(request)
-            | {
-                "after_key": rows.as_bound(self.place),
-                "until_key": rows.as_bound(self._start) if self._start else None,
-                "wrapped": self._has_wrapped,
-                "keys": page,
-                "each": max(4, MOST_KEYS // page),
-            },
-        )
-        entries = _by_key(found)
-        self._seen += len(entries)
-        self._page = page * 4
-        self.saw_all = len(entries) < page
-        if found:
-            self.place, self._has_wrapped = found[-1][2], bool(found[-1][6])
-        return entries
 
 
 class _Turns:
@@ -190,9 +159,13 @@ class _Turns:
         self._wanted = wanted
         self._needs: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {}
         self._waiting: dict[str, deque[Row]] = {}
+        self._took_last: set[str] = set()
+        """Keys of which the last task that was looked at could be taken."""
         self.chosen: list[_Candidate] = []
+        self.met_others = False
+        """Whether another claim had the counter of some key."""
 
-    def meet(self, found: _Entries) -> Steps[None]:
+    def meet(self, found: Entries) -> Steps[None]:
         """Lock what the tasks of these keys count against."""
         own: dict[str, Rule] = {}
         for key, of_key in found.items():
@@ -204,6 +177,7 @@ class _Turns:
                 self._needs[task, key] = _needs(counters)
                 own |= {scope: rule for scope, rule, _ in counters if not self._budget.knows(scope)}
         yield from _lock_keys(self._budget, own)
+        self.met_others |= not all(map(self._budget.knows, own))
 
     def one_of_each(self, keys: Iterable[str]) -> bool:
         """Take one task of each of these keys that has one which may begin; whether any had."""
@@ -219,18 +193,34 @@ class _Turns:
         while len(self.chosen) < self._wanted and self.one_of_each(self._waiting):
             pass
 
-    def in_order(self) -> None:
-        """Take those that stand first in the queue, whatever their keys."""
+    def in_order(self, cut: Collection[str]) -> None:
+        """Take those that stand first in the queue, whatever their keys; `cut`: keys that may have
+        more tasks than were read."""
         every = (row for of_key in self._waiting.values() for row in of_key)
         for row in sorted(every, key=lambda row: (row[3], row[4], rows.as_hex(row[5]))):
             if len(self.chosen) >= self._wanted:
                 break
-            self._take(row)
+            waiting = self._waiting[row[2]]
+            waiting.popleft()
+            if self._take(row) and not waiting and row[2] in cut:
+                # What comes next of this key may stand before what is left of the others.
+                break
+
+    def has_more(self, cut: Collection[str]) -> bool:
+        """Whether more could be taken of a key of which all that was read has been taken."""
+        return any(not self._waiting[key] for key in self._took_last.intersection(cut))
+
+    @property
+    def most_of_a_key(self) -> int:
+        """How many were taken of one key, at the most."""
+        return max(Tally(each.concurrency_key for each in self.chosen).values(), default=0)
 
     def _take(self, row: Row) -> bool:
         scopes, slots = self._needs[row[1], row[2]]
         if not (all(map(self._budget.knows, scopes)) and self._budget.take(scopes)):
+            self._took_last.discard(row[2])
             return False
+        self._took_last.add(row[2])
         self.chosen.append(_Candidate(rows.key(row[0]), row[1], row[2], scopes, slots))
         return True
 
@@ -286,15 +276,6 @@ def _needs(found: Sequence[tuple[str, Rule, int]]) -> tuple[tuple[str, ...], int
 
 def _known_scopes(budget: Budget, scope: str) -> list[str]:
     return [scope] if budget.knows(scope) else []
-
-
-def _by_key(found: Rows) -> _Entries:
-    entries: dict[str, list[Row]] = {}
-    for row in found:
-        of_key = entries.setdefault(row[2], [])
-        if row[0] is not None:
-            of_key.append(row)
-    return entries
 
 
 def _lock_keys(budget: Budget, wanted: dict[str, Rule]) -> Steps[None]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.records import HEAD, Position
-from holdfast.runtime.supervisor.state.queue_source import HEAD_EVERY, PATIENCE, Cursor
+from holdfast.runtime.supervisor.state.cursor import HEAD_EVERY, PATIENCE, Cursor
 from tests.core.quick import quick
 
 PAGE = 10

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 
-from holdfast.core.records import Position
+from holdfast.core.records import Claimed, Position
 from holdfast.runtime.queue_choice import QueueChoice
-from holdfast.runtime.supervisor.state.queue_source import FEW, SourceList, sources
+from holdfast.runtime.supervisor.state.queue_source import FEW, QueueSource, SourceList, sources
 from holdfast.runtime.wire.messages import KnownTask
+from holdfast.store.verbs.key_walk import KeyPlace
+from holdfast.store.verbs.limited_claims import LimitedClaim
 
 TASK = KnownTask("task", 1, "default", "process", None, None)
 NOW = 100.0
@@ -59,3 +61,69 @@ def test_of_many_one_is_left_alone_when_it_is_empty() -> None:
     assert awake(many) == ["t3"]
     many.wake(["t4"])
     assert awake(many) == ["t3", "t4"]
+
+
+def keyed(found: SourceList) -> QueueSource:
+    """The source of the keys of the first queue, in which some wait."""
+    found.signs("t0", True, NOW)
+    return next(source for source in found.in_turn() if source.is_keyed)
+
+
+def nothing(place: KeyPlace, *, saw_all: bool, next_us: int | None = None) -> LimitedClaim:
+    return LimitedClaim(
+        Claimed(bytes(16), []), is_held_back=True, next_us=next_us, place=place, saw_all=saw_all
+    )
+
+
+def test_keys_are_left_alone_when_a_whole_round_has_found_none() -> None:
+    """Until the first of all rates that were met in the round lets something begin."""
+    few = of(1)
+    source = keyed(few)
+    for page, next_us in ((KeyPlace("k", ""), 7_000_000), (KeyPlace("p", ""), 3_000_000)):
+        source.begin_claim(NOW)
+        few.turned(source, nothing(page, saw_all=False, next_us=next_us), is_short=True, now=NOW)
+        assert source.may_find(NOW)
+        assert source.rounds.place == page
+    source.begin_claim(NOW)
+    few.turned(source, nothing(KeyPlace("z"), saw_all=True), is_short=True, now=NOW)
+    assert not source.may_find(NOW)
+    assert source.held_back_until == NOW + 3
+
+
+def test_a_hint_during_a_claim_is_not_forgotten() -> None:
+    """What came free, or came in, meanwhile is not what the claim has seen."""
+    few = of(1)
+    source = keyed(few)
+    source.begin_claim(NOW)
+    few.hinted(frozenset({"t0"}))
+    few.turned(source, nothing(KeyPlace("m", ""), saw_all=True), is_short=True, now=NOW)
+    assert source.may_find(NOW)
+    assert source.rounds.place == KeyPlace("m")
+    source.begin_claim(NOW)
+    few.turned(source, nothing(KeyPlace(), saw_all=True), is_short=True, now=NOW)
+    assert not source.may_find(NOW)
+    few.hinted(frozenset({"t0"}))
+    plain = few.in_turn()[0]
+    plain.begin_claim(NOW)
+    few.hinted(frozenset({"t0"}))
+    few.hold_back(plain, None, NOW)
+    assert plain.may_find(NOW)
+
+
+def test_a_long_round_in_vain_is_not_made_again_at_every_poll_and_hint() -> None:
+    few = of(1)
+    source = keyed(few)
+    source.begin_claim(NOW)
+    done = NOW + 1
+    few.turned(source, nothing(KeyPlace(), saw_all=True), is_short=True, now=done)
+    few.poll(done)
+    assert not source.may_find(done)
+    few.hinted(frozenset({"t0"}))
+    few.revive(done + 0.5)
+    assert not source.may_find(done + 0.5)
+    few.revive(done + 1)
+    assert source.may_find(done + 1)
+    source.begin_claim(done + 1)
+    few.turned(source, nothing(KeyPlace(), saw_all=True), is_short=True, now=done + 1.01)
+    few.hinted(frozenset({"t0"}))
+    assert source.may_find(done + 1.01)

@@ -90,7 +90,7 @@ class KnownLimits:
     def claim(self, source: QueueSource, request: Request) -> Op[LimitedClaim]:
         """A claim from a gated source."""
         if source.is_keyed:
-            return limited_claims.claim_keys(request, self.book, source.last_key)
+            return limited_claims.claim_keys(request, self.book, source.rounds.place)
         return limited_claims.claim(request, self.book)
 
     def note(self, source: QueueSource, found: LimitedClaim, wanted: int) -> bool:
@@ -100,19 +100,16 @@ class KnownLimits:
             self.read()
             return False
         is_short = len(found.claimed.tasks) < wanted and not found.claimed.refused
-        held_back = is_short and found.is_held_back
         if source.is_keyed:
-            is_spent = is_short and found.saw_all and not held_back
-            self._ledger.sources.turned(source, found.last_key, is_spent=is_spent, now=now)
-        if held_back and found.saw_all:
+            self._ledger.sources.turned(source, found, is_short=is_short, now=now)
+        elif is_short and found.is_held_back and found.saw_all:
             self.hold_back(source, found)
         return True
 
     def hold_back(self, source: QueueSource, found: LimitedClaim) -> None:
         """Look into a source again when a rate lets the next one begin, or a slot comes free."""
         now = monotonic()
-        until = None if found.next_us is None else now + found.next_us / 1_000_000
-        self._ledger.sources.hold_back(source, until, now)
+        self._ledger.sources.hold_back(source, found.next_at(now), now)
 
     def noted(self, queue: str, standing: Standing) -> bool:
         """Remember what is said of a queue; False if the limits are others now."""

@@ -1,17 +1,7 @@
 """Where work comes from: queues, which of the known tasks to take from each, and where to look.
 
 Owns the claimer's memory of every queue: whether anything may be in it, and from which position on
-a claim should look.
-
-A claim examines a bounded number of entries from a position on. Usually that is the head.
-But tasks this worker does not know, and on PostgreSQL index entries of claimed tasks under
-somebody's open snapshot, make the head expensive and may hide everything behind it. So the
-worker remembers a *front*: up to there it has taken, or examined and left, what there was.
-
-Something may come up before the front: a higher priority, a retry, a task that was given
-back. Therefore, when a hint came and once a second, a look *back* starts at the head and
-goes on page by page until it meets the front. Invariant: nothing is passed over forever,
-and while the front yields tasks, vain looks back cost a tenth of the time at most.
+a claim should look (`Cursor`, `KeyRounds`).
 
 A worker of a few queues polls each of them. A worker of many would do nothing else: it asks once
 which of them have anything, and looks into those. A source is *awake* from the hint or the answer
@@ -34,89 +24,18 @@ from typing import Final, get_args
 
 from holdfast.core.limiting import NO_LIMITS, LimitBook
 from holdfast.core.options.policy import Policy
-from holdfast.core.records import HEAD, Position
+from holdfast.core.records import Position
 from holdfast.runtime.queue_choice import QueueChoice
+from holdfast.runtime.supervisor.state.cursor import PATIENCE, Cursor
+from holdfast.runtime.supervisor.state.key_rounds import KeyRounds
 from holdfast.runtime.wire.messages import Kind, KnownTask
 from holdfast.store.verbs.claims import known_name, rules
+from holdfast.store.verbs.limited_claims import LimitedClaim
 
 FEW: Final = 4
 """Queues that are asked one by one."""
 _APART: Final = 1.0
 """Seconds for which what is claimed from a source is not expected to share a child."""
-HEAD_EVERY: Final = 1.0
-"""Seconds after which the head is looked at again, hint or not."""
-PATIENCE: Final = 9.0
-"""How many times its own duration a look back that found little waits for the next."""
-
-
-class Cursor:
-    """The place of one worker in one queue. Times are the caller's monotonic clock.
-
-    start = cursor.start(now)
-    ...                                        # claim from `start` on
-    cursor.looked(end, full=..., now=...)
-    """
-
-    def __init__(self) -> None:
-        self._front = self._start = HEAD
-        self._started_at = 0.0
-        self._front_spent = False
-        self._back: Position | None = None
-        self._hints = 1
-        self._hints_heard = 0
-        self._hints_at_start = 0
-        self._head_at = float("-inf")
-        self._back_not_before = float("-inf")
-
-    def hinted(self) -> None:
-        """Something came into the queue, behind the front or before it."""
-        self._front_spent = False
-        self._hints += 1
-
-    @property
-    def has_news(self) -> bool:
-        """Whether a hint came since a claim last began at the head."""
-        return self._hints_heard < self._hints
-
-    def may_find(self, now: float) -> bool:
-        """Whether a claim may find something; False once all has been examined."""
-        return not self._front_spent or self._wants_back(now)
-
-    def start(self, now: float, *, at_head: bool = False) -> Position:
-        """Where the next claim begins; `at_head`: there is something to be found there."""
-        self._hints_at_start = self._hints
-        self._start, self._started_at = self._front, now
-        if at_head:
-            self._start, self._back = HEAD, None
-        elif self._wants_back(now) and (self._front_spent or now >= self._back_not_before):
-            self._start = HEAD if self._back is None else self._back
-        return self._start
-
-    def looked(self, end: Position | None, *, full: bool, now: float) -> None:
-        """Take note of the claim that began at `start`, and is over now.
-
-        `full`: it found all it wanted, and `end` is its last task. Otherwise `end` is where
-        it stopped looking; None if that was the end of the queue.
-        """
-        # A hint that came meanwhile is about something this claim may not have seen.
-        if end is None and self._hints == self._hints_at_start:
-            self._front_spent = True
-        if self._start == HEAD:
-            self._hints_heard = self._hints_at_start
-            self._head_at = now
-        if self._start == self._front:
-            self._front = end or self._front
-            return
-        met = end is None or end >= self._front
-        if met or not full:
-            self._back_not_before = now + PATIENCE * (now - self._started_at)
-        self._back = None if met else end
-        if met:
-            self._front = end or self._front
-
-    def _wants_back(self, now: float) -> bool:
-        is_due = self._hints_heard < self._hints or now - self._head_at >= HEAD_EVERY
-        return self._back is not None or is_due
 
 
 class QueueSource:
@@ -138,8 +57,10 @@ class QueueSource:
         """Whether tasks with keys wait, as far as is known."""
         self.uses_keys = False
         """Whether there were any, ever."""
-        self.last_key = ""
-        """Where the turns of keys go on."""
+        self.rounds = KeyRounds()
+        """Of tasks with keys: where their turns go on."""
+        self._hints = self._hints_at_claim = 0
+        self._claim_began = 0.0
         self.held_back_until = 0.0
         """Nothing can be claimed before, unless a slot comes free; 0: not held back."""
         self.waits_for_rate = False
@@ -170,11 +91,37 @@ class QueueSource:
             return False
         return self.has_keys if self.is_keyed else self.cursor.may_find(now)
 
-    def hinted(self) -> None:
-        """Something came into its queue, or a slot has come free."""
-        self.held_back_until = 0.0
+    def hinted(self, polled_at: float | None = None) -> None:
+        """Something came into its queue, or a slot has come free; or it may have, if `polled_at`
+        says when nobody has said so."""
+        if polled_at is not None and polled_at < self.rounds.poll_not_before:
+            return
+        self._hints += 1
+        self.held_back_until = self.rounds.hint_not_before
         self.cursor.hinted()
         self.has_keys = self.has_keys or self.uses_keys
+
+    def revive(self, now: float) -> None:
+        """Look again, if it is held back until now."""
+        if 0.0 < self.held_back_until <= now:
+            self.rounds.hint_not_before = 0.0
+            self.hinted()
+
+    def begin_claim(self, now: float) -> None:
+        """A claim from it begins: hints from now on are about what that may not see."""
+        self._hints_at_claim = self._hints
+        self._claim_began = now
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a hint came since the last claim from it began."""
+        return self._hints != self._hints_at_claim
+
+    def turned(self, found: LimitedClaim, now: float, *, is_held_back: bool) -> None:
+        """A claim has met some keys."""
+        self.rounds.met(found, now - self._claim_began, now, is_held_back=is_held_back)
+        if self.has_news:
+            self.rounds.anew()
 
     def hold_back(self, until: float, *, for_rate: bool) -> None:
         """Limits leave nothing to be claimed."""
@@ -230,6 +177,7 @@ class SourceList:
         """Whether to ask all queues of many before the next poll is due."""
         self._ask_not_before = 0.0
         self._is_asking = False
+        self._asks_for_poll = False
         self.replace(sources)
 
     def replace(self, sources: Sequence[QueueSource]) -> None:
@@ -264,13 +212,14 @@ class SourceList:
                 self.wake(self.queues)
             return True
 
-    def wake(self, queues: Iterable[str]) -> bool:
-        """There may be something in these queues; False if none of them is ours."""
+    def wake(self, queues: Iterable[str], *, polled_at: float | None = None) -> bool:
+        """There may be something in these queues; False if none of them is ours. `polled_at`:
+        nobody has said so."""
         is_ours = False
         for queue in queues:
             for place in self._by_queue.get(queue, ()):
                 is_ours = True
-                self._all[place].hinted()
+                self._all[place].hinted(polled_at)
                 self._awake.add(place)
         return is_ours
 
@@ -278,7 +227,7 @@ class SourceList:
         """Look everywhere, if that is due; of many queues, somebody has to ask first."""
         if self.are_many or not self._is_poll_due(now):
             return False
-        self.wake(self.queues)
+        self.wake(self.queues, polled_at=now)
         return True
 
     def until_poll(self, now: float) -> float:
@@ -290,9 +239,7 @@ class SourceList:
     def revive(self, now: float) -> None:
         """Look again into what was held back until now."""
         for place in self._awake:
-            source = self._all[place]
-            if 0.0 < source.held_back_until <= now:
-                source.hinted()
+            self._all[place].revive(now)
 
     def has_gated(self, now: float) -> bool:
         """Whether something may be claimed that is claimed for free children only."""
@@ -316,6 +263,7 @@ class SourceList:
         with self._lock:
             if not (self._is_poll_due(now) or (self._wants_asking and now >= self._ask_not_before)):
                 return False
+            self._asks_for_poll = not self._wants_asking
             # What comes in from here on gives another hint.
             self._wants_asking, self._is_asking = False, True
             return True
@@ -329,7 +277,7 @@ class SourceList:
                 return
             # Hints that do not say which queue may come as often as anybody commits.
             self._ask_not_before = now + PATIENCE * (now - began)
-            self.wake(found)
+            self.wake(found, polled_at=now if self._asks_for_poll else None)
 
     def _is_poll_due(self, now: float) -> bool:
         if now < self._poll_at:
@@ -364,21 +312,31 @@ class SourceList:
             source.cursor.looked(horizon, full=False, now=now)
             self._rest(source, now)
 
-    def turned(self, source: QueueSource, last_key: str, *, is_spent: bool, now: float) -> None:
-        """Keys of this source have had their turn; `is_spent`: no more of them can be taken."""
+    def turned(
+        self, source: QueueSource, found: LimitedClaim, *, is_short: bool, now: float
+    ) -> None:
+        """Keys of this source have had their turn; `is_short`: fewer were found than wanted."""
         with self._lock:
-            source.last_key = last_key
-            if is_spent:
-                source.has_keys = False
-                self._rest(source, now)
+            held_back = is_short and found.is_held_back
+            source.turned(found, now, is_held_back=held_back)
+            if not (is_short and found.saw_all) or source.has_news:
+                return
+            source.rounds.over(now)
+            if source.rounds.is_held_back:
+                self.hold_back(source, source.rounds.until, now)
+                return
+            source.has_keys = False
+            self._rest(source, now)
 
     def hold_back(self, source: QueueSource, until: float | None, now: float) -> None:
         """Limits hold back what is in this source: until a rate lets the next one begin, or a slot
         comes free."""
         with self._lock:
-            source.hold_back(
-                now + self._poll if until is None else until, for_rate=until is not None
-            )
+            # A slot may have come free since: then nobody would say so again.
+            if not source.has_news:
+                source.hold_back(
+                    now + self._poll if until is None else until, for_rate=until is not None
+                )
 
     def _rest(self, source: QueueSource, now: float) -> None:
         """Of many queues, one in which nothing is left is not looked into until there is a hint."""

@@ -17,13 +17,9 @@ from typing import Final
 
 from holdfast.core.records import HEAD
 from holdfast.runtime.options import MAX_BATCH
+from holdfast.runtime.supervisor.state.cursor import PATIENCE
 from holdfast.runtime.supervisor.state.placement import Placement
-from holdfast.runtime.supervisor.state.queue_source import (
-    FEW,
-    PATIENCE,
-    QueueSource,
-    SourceList,
-)
+from holdfast.runtime.supervisor.state.queue_source import FEW, QueueSource, SourceList
 from holdfast.runtime.supervisor.state.turn_plan import GatedClaims, TurnPlan
 
 _LOOK_EVERY: Final = 0.02
@@ -162,6 +158,7 @@ class TurnChoice:
             return False
         plan.source, plan.wanted, plan.may_begin = source, wanted, True
         plan.claim_after = HEAD if source.is_keyed else source.cursor.start(monotonic())
+        source.begin_claim(monotonic())
         self._gated.come_first = False
         return True
 
