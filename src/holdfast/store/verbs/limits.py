@@ -31,7 +31,7 @@ from holdfast.core.limiting import (
     queue_scope,
     task_scope,
 )
-from holdfast.core.options.limit import Limit, decode, encode, rules
+from holdfast.core.options.limit import Limit, Rules, decode, encode, rules
 from holdfast.store import rows
 from holdfast.store.op import (
     Channel,
@@ -49,6 +49,7 @@ from holdfast.store.op import (
 
 _EVERYWHERE = Hint(Channel.READY, ("",))
 _BATCH = 500
+_NO_RULES = Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +230,20 @@ class Drift(NamedTuple):
 
 @reads
 def audit() -> Steps[list[Drift]]:
-    """The counters that do not agree with the tasks in flight."""
+    """The counters that do not agree with the tasks in flight; of limits that hold. Of one that is
+    gone, tasks in flight still give back what nobody counts any more."""
     found = yield Statement("audit_counters")
-    return [Drift(*row) for row in found if rows.optional_text(row[0])]
+    if not found:
+        return []
+    known = yield from whole_book()
+    drifts = [Drift(*row) for row in found if rows.optional_text(row[0])]
+    return [drift for drift in drifts if _counts(known, drift.scope)]
+
+
+def _counts(known: LimitBook, scope: str) -> bool:
+    """Whether a counter says how much is in flight."""
+    limit = known.rules.get(rule_of(scope), _NO_RULES)
+    return (limit.whole if scope == rule_of(scope) else limit.each).capacity is not None
 
 
 def rule_of(scope: str) -> str:
