@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -135,6 +135,34 @@ def test_a_unique_task_is_not_sent_twice(app: Holdfast) -> None:
     app.control.schedules.run_now("n")
     with pytest.raises(ConfigError, match="its key is taken"):
         app.control.schedules.run_now("n")
+
+
+def test_one_call_of_a_schedule_may_be_unique(app: Holdfast) -> None:
+    """Of a task or of a workflow which are not."""
+
+    @app.task("plain")
+    def plain() -> None: ...
+
+    @app.workflow("whole")
+    def whole(wf: Workflow) -> None:
+        wf.step(plain)
+
+    s = app.control.schedules
+    calls: list[Any] = [
+        plain.options(unique=Unique("k", until="deleted")).call(),
+        whole.options(unique=Unique("k")).call(),
+    ]
+    for number, call in enumerate(calls):
+        name = s.add(f"n{number}", "@daily", call).name
+        first = s.run_now(name)
+        with pytest.raises(ConfigError, match="its key is taken"):
+            s.run_now(name)
+        assert [(t.status, t.cause, t.task_id) for t in s.history(name)] == [
+            ("dropped", "unique", first.id),
+            ("fired", "run_now", first.id),
+        ]
+    with pytest.raises(ConfigError, match="id is not for a schedule"):
+        s.add("n", "@daily", plain.options(id=str(uuid4())).call())
 
 
 def test_a_workflow_is_built_when_its_tick_has_come(app: Holdfast) -> None:

@@ -165,8 +165,11 @@ def test_what_is_wrong_is_said_where_it_stands(sums: Sums) -> None:
     odd: Any = sums
     with pytest.raises(PayloadError, match="argument a of task"):
         odd.add.call("one")
-    with pytest.raises(ConfigError, match="unique is not for a step"):
-        sums.add.options(unique=Unique("k")).call(1)
+    # Until it becomes a step, it may be the call of a schedule.
+    unique = sums.add.options(unique=Unique("k")).call(1)
+    for plan in (unique, sums.add.call(1).then(unique), group([unique])):
+        with pytest.raises(ConfigError, match="unique is not for a step"):
+            plan.send()
     with pytest.raises(ConfigError, match="does not begin with a call"):
         chain(odd.add, odd.double)
     with pytest.raises(ConfigError, match="is not usable"):

@@ -24,7 +24,6 @@ from typing import (
 from holdfast.client.workflow import Workflow, WorkflowOptions
 from holdfast.client.workflow_handle import WorkflowHandle
 from holdfast.core.errors import ConfigError
-from holdfast.core.records import Submission
 from holdfast.core.workflows.step import Step
 from holdfast.core.workflows.stepable import Stepable
 
@@ -142,15 +141,15 @@ class Call(CallPlan[R_co]):
     add.call(1, 2).then(double).send()
     """
 
-    __slots__ = ("submission",)
+    __slots__ = ()
 
     def __init__(
         self, task: Stepable[..., R_co], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
         super().__init__(_Link(task, args, kwargs))
-        # Made here, so that whatever is wrong with the arguments is said where they stand.
-        self.submission: Submission = task.__step_form__().submission(args, kwargs, partial=False)
-        """What would be stored; for Holdfast's own use."""
+        # Now, so that whatever is wrong with the arguments is said where they stand. Which options
+        # it may have depends on what becomes of it: a step, or what a schedule sends.
+        task.__check_call__(args, kwargs)
 
     def __scheduled__(self) -> ScheduledCall:
         """As each tick of a schedule sends it; for Holdfast's own use."""
@@ -162,7 +161,7 @@ class Call(CallPlan[R_co]):
         return cast("Stepable[..., R_co]", self._link.task)
 
     def __repr__(self) -> str:
-        return f"<Call {self.submission.task_name}>"
+        return f"<Call {self.task.name}>"
 
 
 def _add(wf: Workflow, link: _Link, before: _Laid) -> _Laid:

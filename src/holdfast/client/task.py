@@ -128,6 +128,9 @@ class Task(Stepable[P, R_co]):
             signature=definition.signature,
         )
 
+    def __check_call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        self._form.check_call(args, kwargs, self._dispatch.access.config.max_payload)
+
     def __scheduled_call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ScheduledCall:
         from holdfast.core.schedules.definition import ScheduledCall
 

@@ -128,6 +128,9 @@ class WorkflowFunction(Stepable[P, R_co]):
             hidden="workflow",
         )
 
+    def __check_call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        Form.of(self._definition, PLAIN).check_call(args, kwargs, self._limit)
+
     def __scheduled_call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ScheduledCall:
         """A whole with one step, which builds the graph when its tick has come."""
         from holdfast.core.schedules.definition import ScheduledCall, ScheduledWorkflow

@@ -203,6 +203,10 @@ class Form:
             ) from error
         return filled
 
+    def check_call(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int) -> None:
+        """Raise whatever is wrong with these arguments."""
+        self._check(args, kwargs, *encode_arguments(args, kwargs, limit))
+
     def fill_step(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int, *, partial: bool
     ) -> Submission:

@@ -60,6 +60,15 @@ class Stepable(Generic[P, R_co]):
         """How its calls become steps; for Holdfast's own use."""
         raise NotImplementedError
 
+    @property
+    def name(self) -> str:
+        """The name it is stored under."""
+        raise NotImplementedError
+
+    def __check_call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Whether these are its arguments, all of them; for Holdfast's own use."""
+        raise NotImplementedError
+
     def __scheduled_call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ScheduledCall:
         """A call of it as each tick of a schedule sends it; for Holdfast's own use."""
         raise NotImplementedError

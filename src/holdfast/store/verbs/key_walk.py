@@ -2,7 +2,8 @@
 
 Owns the pages of one claim, and the *round* that goes on over several: a claim looks at no more
 than 1,000 keys, and while nothing can be taken the next one goes on behind them, until all keys
-have been met once. So nobody is passed over, and who has met all knows that there is nothing to take.
+have been met once. So nobody is passed over, and who has met all of them knows that there is
+nothing to take.
 
 How many of the first tasks of each key are read follows from what the last claim could take of one:
 a single key with very many tasks gives as many at a time as many keys with one each.
