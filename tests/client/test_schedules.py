@@ -85,8 +85,20 @@ def test_why_names_the_schedule(app: Holdfast, nightly: Any) -> None:
     run = s.run_now("n")
     assert "schedule 'n' sent it for its tick of" in str(app.control.tasks.why(run.id))
     assert "paused" not in str(app.control.tasks.why(run.id))
+    assert "ticks of schedule 'n' are dropped until it has ended" in str(run.why())
+    shown = s.show("n")
+    assert shown.live_run == run.id
+    assert shown.why == f"task {run.id}, which it sent, has not ended: its ticks are dropped"
+    assert s.list()[0].why is None
+    s.add("n", "@daily", nightly.call(), overlap="wait")
+    assert "has not ended: its ticks wait" in str(s.show("n").why)
+    s.add("n", "@daily", nightly.call(), overlap="allow")
+    assert s.show("n").why is None
+    assert "dropped" not in str(run.why())
     s.pause("n", by="bob")
     assert "schedule 'n' was paused by bob at" in str(app.control.tasks.why(run.id))
+    app.control.tasks.cancel(run.id)
+    assert s.show("n").live_run is None
     s.delete("n")
     assert "schedule 'n' has been deleted since" in str(app.control.tasks.why(run.id))
     assert "schedule" not in str(nightly.send().why())

@@ -36,8 +36,11 @@ def reasons(task: TaskRecord) -> Steps[list[str]]:
         )
     elif record.stopped_at is not None:
         found.append(f"schedule {name!r} has stopped: no live worker declares it any more")
-    if record.has_waiting and record.last_task_id == task.id:
+    is_prior = record.last_task_id in (task.id, task.workflow_id)
+    if is_prior and record.has_waiting:
         found.append(f"a tick of schedule {name!r} waits for it to end")
+    elif is_prior and not task.status.is_terminal and record.definition.overlap == "skip":
+        found.append(f"ticks of schedule {name!r} are dropped until it has ended")
     return found
 
 

@@ -98,6 +98,9 @@ class ScheduleInfo:
     created_at: datetime
     created_by: str | None
     updated_at: datetime
+    live_run: UUID | None = None
+    """The latest task that it has sent, if that has not ended; `show` asks for it, `list` does
+    not."""
 
     @property
     def next_tick(self) -> datetime | None:
@@ -114,6 +117,10 @@ class ScheduleInfo:
             return "no live worker declares it any more: its code has gone, or no worker runs"
         if self.state == "ended":
             return "it has no more ticks"
+        if self.live_run is not None and self.overlap != "allow":
+            meanwhile = "are dropped" if self.overlap == "skip" else "wait"
+            what = "workflow" if self.is_workflow else "task"
+            return f"{what} {self.live_run}, which it sent, has not ended: its ticks {meanwhile}"
         return None
 
 
@@ -332,10 +339,7 @@ def _preview(when: When, n: int, tz: str) -> Callable[[], Op[Sequence[datetime]]
 
 
 def _number(n: int) -> int:
-    number = checks.at_least(1, n, "n")
-    if number > _MOST_TICKS:
-        raise ConfigError(f"n={number} is too many: at most {_MOST_TICKS:,}", option="n")
-    return number
+    return checks.at_least(1, n, "n", most=_MOST_TICKS)
 
 
 class _Backfill:
@@ -368,9 +372,7 @@ class _Backfill:
 
 
 def _history(name: str, before: datetime | None, limit: int) -> Callable[[], Op[Listing[TickInfo]]]:
-    known, size = checks.schedule_name(name), checks.at_least(1, limit, "limit")
-    if size > _MOST_TICKS:
-        raise ConfigError(f"limit={size} is more than {_MOST_TICKS:,}", option="limit")
+    known, size = checks.schedule_name(name), checks.at_least(1, limit, "limit", most=_MOST_TICKS)
     first = optional_us(before, option="before")
 
     @reads
@@ -403,12 +405,16 @@ def _list() -> Steps[Listing[ScheduleInfo]]:
 @reads
 def _show(name: str) -> Steps[ScheduleInfo]:
     record = yield from schedules.find(name)
-    return _info(record, (yield from live_declarations()))
+    is_live = yield from ticks.prior_is_live(record)
+    return _info(record, (yield from live_declarations()), is_live=is_live)
 
 
-def _info(record: ScheduleRecord, live: dict[str, set[str]] | None = None) -> ScheduleInfo:
+def _info(
+    record: ScheduleRecord, live: dict[str, set[str]] | None = None, *, is_live: bool = False
+) -> ScheduleInfo:
     definition = record.definition
     call = definition.call
+    last = None if record.last_task_id is None else UUID(bytes=record.last_task_id)
     return ScheduleInfo(
         name=record.name,
         state=_state(record, live),
@@ -430,7 +436,7 @@ def _info(record: ScheduleRecord, live: dict[str, set[str]] | None = None) -> Sc
         next_run_at=_moment(record.next_run_at),
         last_run_at=_moment(record.last_run_at),
         last_tick=_moment(record.last_tick),
-        last_task_id=None if record.last_task_id is None else UUID(bytes=record.last_task_id),
+        last_task_id=last,
         run_count=record.run_count,
         dropped_count=record.dropped_count,
         waiting=record.has_waiting,
@@ -441,6 +447,7 @@ def _info(record: ScheduleRecord, live: dict[str, set[str]] | None = None) -> Sc
         created_at=from_us(record.created_at),
         created_by=record.created_by,
         updated_at=from_us(record.updated_at),
+        live_run=last if is_live else None,
     )
 
 

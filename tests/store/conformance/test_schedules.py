@@ -326,6 +326,8 @@ def test_start_and_end(lab: Lab) -> None:
     lab.clock.move_to(FIRST + 3 * HOUR)
     assert fire(lab).next_us is None
     assert fired(lab) == [FIRST + HOUR + MINUTE]
+    with pytest.raises(ConfigError, match="no tick between now and its end, .*never fire"):
+        lab.run(schedules.add(schedule(start=start, end=end, name="again")))
 
 
 def test_delete(lab: Lab) -> None:

@@ -120,12 +120,12 @@ def one_line(value: object, option: str) -> str:
     )
 
 
-def at_least(least: int, value: object, option: str) -> int:
+def at_least(least: int, value: object, option: str, *, most: int = 1_000_000) -> int:
     """A whole number, not below `least`."""
-    if type(value) is int and least <= value <= 1_000_000:
+    if type(value) is int and least <= value <= most:
         return value
     raise ConfigError(
-        f"{option}={value!r} is not usable: give a whole number from {least} to 1,000,000",
+        f"{option}={value!r:.100} is not usable: give a whole number from {least} to {most:,}",
         option=option,
     )
 

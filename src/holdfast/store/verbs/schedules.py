@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import ConfigError, UnreadableRow
+from holdfast.core.moment import from_us
 from holdfast.core.payload.codec import to_json
 from holdfast.core.schedules.definition import ScheduleDefinition
 from holdfast.core.schedules.records import ScheduleRecord, TickCause
@@ -74,10 +75,9 @@ def add(definition: ScheduleDefinition, *, by: str | None = None) -> Steps[Sched
     """Add a schedule, or change one that was added before. One that code declares is refused."""
     name = definition.name
     now = yield from clock()
-    timing = definition.timing
-    if isinstance(timing, Once) and timing.at_us <= now:
+    if definition.rule.first(now) is None:
         raise ConfigError(
-            f"schedule {name!r}: its moment has passed, so it would never fire", option="when"
+            f"schedule {name!r}: {_why_never(definition)}, so it would never fire", option="when"
         )
     known = yield from _locked(name)
     if known is None and not (yield from insert(definition, now, declared=False, by=by)):
@@ -93,6 +93,14 @@ def add(definition: ScheduleDefinition, *, by: str | None = None) -> Steps[Sched
             yield from change(known, definition, now, declared=False)
     yield Statement("notify", hint=EVERYWHERE)
     return (yield from find(name))
+
+
+def _why_never(definition: ScheduleDefinition) -> str:
+    if isinstance(definition.timing, Once):
+        return "its moment has passed"
+    if definition.end_at is None:
+        return "it has no more ticks"
+    return f"it has no tick between now and its end, {from_us(definition.end_at).isoformat()}"
 
 
 def _locked(name: str) -> Steps[ScheduleRecord | None]:

@@ -116,7 +116,7 @@ def fire(name: str, *, declared_here: bool = False) -> Steps[Fired | None]:
     if record.has_waiting:
         waiting = [row[0] for row in (yield Statement("waiting_ticks", {"name": name}))]
     rule = record.definition.rule
-    is_live = rule.overlap != "allow" and (yield from _is_live(record))
+    is_live = rule.overlap != "allow" and (yield from prior_is_live(record))
     made = plan(rule, record.next_run_at, waiting, now, is_live=is_live)
     runs, refused = yield from _send(record, made.fire, now, TickCause.TICK)
     noted: list[Row] = [
@@ -140,7 +140,7 @@ def fire(name: str, *, declared_here: bool = False) -> Steps[Fired | None]:
     return Fired(now, runs, dropped, len(made.waiting), made.next_us)
 
 
-def _is_live(record: ScheduleRecord) -> Steps[bool]:
+def prior_is_live(record: ScheduleRecord) -> Steps[bool]:
     """Whether the latest run has not ended."""
     if record.last_task_id is None:
         return False
