@@ -129,7 +129,11 @@ class Scheduling(RuleBasedStateMachine):
         is_due = {
             name
             for name, s in self.known.items()
-            if not s.is_paused and ((s.next or self.now + 1) <= self.now or s.waiting)
+            if not s.is_paused
+            and (
+                (s.next or self.now + 1) <= self.now
+                or (s.waiting and (s.definition.overlap == "allow" or not self._is_live(s)))
+            )
         }
         for side in self.sides:
             found = {

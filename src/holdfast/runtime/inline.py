@@ -133,13 +133,13 @@ class Inline:
         self.store.attempt(lambda: declared_limits.declare(declared))
         for schedule in self._application.schedules:
             self.store.attempt(partial(declarations.declare, schedule))
-        names = self.store.run(ticks.due()).names
-        while True:
-            waiting = [name for name in names if self._fire(name)]
-            self._drain()
-            if not waiting:
-                break
-            names = waiting
+        looked: set[str] = set()
+        while names := self.store.run(ticks.due(looked)).names:
+            looked.update(names)
+            while names:
+                names = [name for name in names if self._fire(name)]
+                self._drain()
+        self._drain()
         self.store.run(claims.clean(self._tokens))
         return self._runs
 

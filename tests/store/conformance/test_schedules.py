@@ -326,7 +326,7 @@ def test_start_and_end(lab: Lab) -> None:
     lab.clock.move_to(FIRST + 3 * HOUR)
     assert fire(lab).next_us is None
     assert fired(lab) == [FIRST + HOUR + MINUTE]
-    with pytest.raises(ConfigError, match="no tick between now and its end, .*never fire"):
+    with pytest.raises(ConfigError, match=r"no tick between now and its end, .*never fire"):
         lab.run(schedules.add(schedule(start=start, end=end, name="again")))
 
 

@@ -1,7 +1,8 @@
--- The schedules that have a tick to be looked at: one that is due, or waits for the prior run; and
--- of the others the first that will be. (now, name, its tick or null, whether it is to be looked at.)
+-- The schedules that have a tick to be looked at: one that is due, or one that waits for the prior run
+-- which has ended (`run_is_live`); and of the others the first that will be. (now, name, its tick or
+-- null, whether it is to be looked at, whether any tick waits.)
 -- Differs from PostgreSQL in how a batch is bound.
-SELECT :now, schedule_name, next_run_at, 1
+SELECT :now, schedule_name, next_run_at, 1, 0
 FROM (
     SELECT schedule_name, next_run_at
     FROM holdfast_schedules
@@ -11,18 +12,32 @@ FROM (
     LIMIT :limit
 )
 UNION ALL
-SELECT :now, schedule_name, NULL, 1
+SELECT :now, schedule_name, NULL, 1, 0
 FROM (
     SELECT schedule_name
     FROM holdfast_schedules
     WHERE has_waiting AND paused_at IS NULL AND stopped_at IS NULL
         AND (next_run_at IS NULL OR next_run_at > :now)
         AND schedule_name NOT IN (SELECT value FROM json_each(:aside))
+        AND (overlap = 'allow' OR NOT (
+            EXISTS (SELECT 1 FROM holdfast_tasks WHERE id = last_task_id AND finished_at IS NULL)
+            OR EXISTS (
+                SELECT 1 FROM holdfast_workflows
+                WHERE workflow_id = last_task_id AND finished_at IS NULL
+            )
+        ))
     ORDER BY schedule_name
     LIMIT :limit
 )
 UNION ALL
-SELECT :now, NULL, min(next_run_at), 0
+SELECT
+    :now, NULL, min(next_run_at), 0,
+    EXISTS (
+        SELECT 1
+        FROM holdfast_schedules
+        WHERE has_waiting AND paused_at IS NULL AND stopped_at IS NULL
+            AND schedule_name NOT IN (SELECT value FROM json_each(:aside))
+    )
 FROM holdfast_schedules
 WHERE next_run_at > :now AND paused_at IS NULL AND stopped_at IS NULL
     AND schedule_name NOT IN (SELECT value FROM json_each(:aside));

@@ -11,7 +11,7 @@ Lock order: the schedule, then what sending a task locks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ class DueSchedules(NamedTuple):
     names: Sequence[str]
     """Those with ticks to be looked at."""
     is_waiting: bool
-    """Whether one of them waits for its prior run."""
+    """Whether any waits for its prior run."""
     next_us: int | None
     """When the next tick of any other is."""
 
@@ -92,7 +92,7 @@ def due(aside: Iterable[str] = ()) -> Steps[DueSchedules]:
     """Which schedules are to be looked at; `aside`: these are not."""
     found = yield Statement("due_schedules", {"aside": Texts(sorted(aside)), "limit": BATCH})
     names = list(rows.texts(row[1] for row in found if row[3]))
-    is_waiting = any(row[3] and row[2] is None for row in found)
+    is_waiting = any(row[4] for row in found)
     soonest = [row[2] for row in found if not row[3] and row[2] is not None]
     return DueSchedules(int(found[0][0]), names, is_waiting, soonest[0] if soonest else None)
 
@@ -103,6 +103,21 @@ def fire(name: str, *, declared_here: bool = False) -> Steps[Fired | None]:
 
     `declared_here`: the worker that asks declares it, so that nobody else need be looked for.
     """
+    return (yield from _fired(name, declared_here=declared_here))
+
+
+@writes
+def fire_some(
+    names: Iterable[str], declared_here: Collection[str] = ()
+) -> Steps[dict[str, Fired | None]]:
+    """The same of several in one transaction: if one cannot be fired, none is."""
+    done: dict[str, Fired | None] = {}
+    for name in names:
+        done[name] = yield from _fired(name, declared_here=name in declared_here)
+    return done
+
+
+def _fired(name: str, *, declared_here: bool) -> Steps[Fired | None]:
     found = yield Statement("try_schedule", {"name": name})
     if not found:
         return None

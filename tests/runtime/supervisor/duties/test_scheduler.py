@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from holdfast.core.schedules.definition import ScheduleDefinition
 from holdfast.runtime.supervisor.duties.scheduler import Scheduler
 from holdfast.runtime.supervisor.outage import Outage
 from holdfast.store.op import At
-from holdfast.store.verbs import schedules, workers
+from holdfast.store.verbs import schedules, ticks, workers
 from tests.support.schedules import register, schedule
 from tests.support.stores import SECOND, Lab, on_each_engine
 
@@ -53,6 +54,53 @@ def test_it_looks_often_while_a_tick_waits(lab: Lab) -> None:
         lab.clock.advance(60)
         duty.tick()
     assert duty.tick() == pytest.approx(0.25)
+
+
+def test_who_waits_for_a_long_run_keeps_no_other_waiting_and_nobody_busy(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more schedules than one look takes."""
+    monkeypatch.setattr(ticks, "BATCH", 3)
+    duty = scheduler(lab, *(schedule(name=f"s{number}", overlap="wait") for number in range(8)))
+    for _ in range(4):
+        # Several looks, because one takes three.
+        lab.clock.advance(60)
+        for _ in range(4):
+            duty.tick()
+    assert {runs(lab, f"s{number}") for number in range(8)} == {1}
+    assert duty.tick() >= 0.25
+    lab.sql(
+        "UPDATE holdfast_tasks SET status = 'COMPLETED', ready = false, finished_at = created_at"
+        " WHERE schedule_name = 's7'"
+    )
+    duty.tick()
+    assert runs(lab, "s7") == 2
+
+
+def test_many_that_are_due_are_fired_together(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    transactions = list[object]()
+    attempt = lab.store.attempt
+
+    def counted(make: Any) -> Any:
+        transactions.append(make)
+        return attempt(make)
+
+    monkeypatch.setattr(lab.store, "attempt", counted)
+    definitions = [schedule(name=f"s{number}", overlap="allow") for number in range(30)]
+    duty = scheduler(lab, *definitions)
+    duty.tick()
+    lab.clock.advance(60)
+    transactions.clear()
+    duty.tick()
+    assert len(transactions) == 2
+    assert {runs(lab, each.name) for each in definitions} == {1}
+    # One that cannot be fired keeps no other from it.
+    lab.sql("UPDATE holdfast_schedules SET pattern = 'nonsense' WHERE schedule_name = 's3'")
+    lab.clock.advance(60)
+    duty.tick()
+    lab.sql("UPDATE holdfast_schedules SET pattern = '* * * * *' WHERE schedule_name = 's3'")
+    assert sorted({runs(lab, each.name) for each in definitions}) == [1, 2]
+    assert runs(lab, "s3") == 1
 
 
 def test_it_brings_into_force_and_stops(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:

@@ -26,6 +26,7 @@ from holdfast.core.pause import growing
 from holdfast.core.schedules.definition import ScheduleDefinition
 from holdfast.core.text import one_line
 from holdfast.runtime.supervisor.outage import Outage
+from holdfast.runtime.supervisor.state.cursor import PATIENCE
 from holdfast.runtime.wire.messages import KnownSchedule
 from holdfast.store.op import at_once
 from holdfast.store.protocol import Store
@@ -36,8 +37,10 @@ from holdfast.store.verbs.ticks import Fired
 log = logging.getLogger("holdfast.worker")
 
 _WAITING: Final = 0.25
-"""Seconds between looks at schedules that wait for their prior run: it may end by another hand than
-a worker's, or be a workflow."""
+"""Seconds between looks whether the prior run has ended for which some tick waits: it may end by
+another hand than a worker's, or be a workflow."""
+_AT_ONCE: Final = 20
+"""Schedules that are fired in one transaction."""
 _HELD: Final = 0.05
 _SETTLE_EVERY: Final = 10.0
 _AGAIN: Final = 1.0
@@ -104,17 +107,34 @@ class Scheduler:
         # So that several workers do not queue up for the same rows.
         random.shuffle(names)
         held = False
-        for name in names:
-            held |= not self._fire(name)
-        if len(names) >= ticks.BATCH:
-            return 0.0
+        for first in range(0, len(names), _AT_ONCE):
+            held |= not self._fire_some(names[first : first + _AT_ONCE])
         wait = self._poll * random.uniform(0.75, 1.25)
         if due.next_us is not None:
             wait = min(wait, (due.next_us - due.now) / 1_000_000)
+        if due.is_waiting:
+            wait = min(wait, max(_WAITING, PATIENCE * (self._clock() - now)))
         if names:
             # What was fired has another next tick now.
-            wait = min(wait, _WAITING if due.is_waiting else 0.0)
+            wait = 0.0
         return max(wait, _HELD if held else 0.001)
+
+    def _fire_some(self, names: Sequence[str]) -> bool:
+        """Fire several in one transaction, or, if that cannot be, each by itself; False if somebody
+        else is at one of them."""
+        if len(names) > 1:
+            try:
+                found = self._store.attempt(
+                    lambda: at_once(ticks.fire_some(names, self._declared.keys()))
+                )
+            except StoreUnavailable as error:
+                if not error.locked:
+                    raise
+            except Exception as error:  # noqa: BLE001 - which of them it is, and why, is said below
+                log.debug("schedules are fired one by one: %s", one_line(str(error), 300))
+            else:
+                return False not in [self._fired(*each) for each in found.items()]
+        return False not in [self._fire(name) for name in names]
 
     def _fire(self, name: str) -> bool:
         """Fire one schedule; False if somebody else is at it."""
@@ -130,6 +150,10 @@ class Scheduler:
         except Exception as error:  # noqa: BLE001 - one row must not keep the others from firing
             self._leave_alone(name, f"cannot be fired: {error}")
             return True
+        return self._fired(name, done)
+
+    def _fired(self, name: str, done: Fired | None) -> bool:
+        """Take note of what came of one schedule; False if somebody else is at it."""
         if done is None:
             return False
         if done.is_undeclared:

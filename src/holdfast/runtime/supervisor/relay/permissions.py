@@ -142,6 +142,7 @@ SCHEDULING: Final = frozenset(
         "read_schedules",
         "read_ticks",
         "refuse_tick",
+        "run_is_live",
         "set_schedule",
         "take_tick",
         "waiting_ticks",
