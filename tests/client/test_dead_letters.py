@@ -168,6 +168,7 @@ def test_at_a_rate(app: Holdfast, hands: Hands, rate: str, gaps: list[int]) -> N
         assert info.run_at is not None
         found.append((info.run_at - base).total_seconds())
     assert found == gaps
+    assert outcome.until == base + timedelta(seconds=gaps[-1])
     with pytest.raises(ConfigError, match="rate"):
         app.control.dead_letters.resubmit_all(rate="fast")
 

@@ -47,11 +47,19 @@ Apply: TypeAlias = Callable[[CommandSession, Sequence[UUID]], Iterable[ActionRes
 def perform(session: CommandSession, apply: Apply, ids: Sequence[UUID]) -> None:
     """Apply a verb to tasks, and say for each what happened; exit code 1 if any was refused."""
     answers: list[ActionResult] = []
-    for start in range(0, len(ids), _BATCH):
-        for answer in apply(session, ids[start : start + _BATCH]):
-            answers.append(answer)
-            if not session.screen.as_json:
-                session.screen.line(f"{answer.id}  {answer.message}")
+    try:
+        for start in range(0, len(ids), _BATCH):
+            for answer in apply(session, ids[start : start + _BATCH]):
+                answers.append(answer)
+                if not session.screen.as_json:
+                    session.screen.line(f"{answer.id}  {answer.message}")
+    except KeyboardInterrupt:
+        done = sum(answer.done for answer in answers)
+        session.screen.remark(
+            f"interrupted: {done:,} of {len(ids):,} done, perhaps those after them, too; the same "
+            "command goes on with the rest"
+        )
+        raise
     refused = sum(not answer.done for answer in answers)
     if session.screen.as_json:
         session.screen.document({"tasks": [json_document.as_dict(answer) for answer in answers]})

@@ -76,6 +76,9 @@ class Treated:
     """How many there were when it began."""
     reasons: Mapping[UUID, str] = field(default_factory=dict)
     """Why, for the first hundred that were refused."""
+    until: datetime | None = None
+    """When the last of them is to run, if they were resubmitted at a rate: with `run_at=` this
+    time, what is left after an interruption follows them at the same rate."""
 
 
 Tell: TypeAlias = "Callable[[Treated], object]"
@@ -147,6 +150,8 @@ class AtOnce:
     """Treats all of a page in the same way."""
 
     size = _PAGE
+    last: datetime | None = None
+    """The latest of the times that were given out."""
 
     def __init__(self, verb: ManyVerb) -> None:
         self._verb = verb
@@ -176,7 +181,7 @@ class _AtRate(AtOnce):
             of_time.setdefault(behind, []).append(id)
             self._given += 1
         for behind, some in of_time.items():
-            at = from_us((self._run_at or now) + behind)
+            self.last = at = from_us((self._run_at or now) + behind)
             options: ResubmitOptions = {**self._options, "run_at": at}
             yield some, resubmission(**options)
 
@@ -203,6 +208,7 @@ def treated(verb: str, wanted: DeadLetterFilter, how: AtOnce, tell: Tell | None)
                 done=so_far.done + done,
                 refused=so_far.refused + len(ids) - done,
                 reasons=dict(list(reasons.items())[:_REASONS]),
+                until=how.last,
             )
             if tell is not None:
                 tell(so_far)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
+from holdfast.client import dead_letter_work
 from holdfast.core.result import TaskError
 from holdfast.core.status import TaskStatus
+from holdfast.store.verbs import operate
 from tests.cli.conftest import Operator
 from tests.support.stores import Lab
 
@@ -62,13 +67,34 @@ def test_all_that_fit(operator: Operator, lab: Lab, dead: list[bytes]) -> None:
     said = operator("dead-letters", "resubmit", "--error", "TIMEOUT", answer="n\n", code=1)
     assert "resubmit 2 dead letters (2 TIMEOUT)?" in said.err
     said = operator("dead-letters", "resubmit", "--error", "TIMEOUT", "--rate", "1/h", "--yes")
-    assert said.lines == ["2 dead letters resubmitted"]
+    assert said.lines[0].startswith("2 dead letters resubmitted; the last runs at 2")
     assert set(lab.statuses(dead)) == {
         TaskStatus.PENDING, TaskStatus.SCHEDULED, TaskStatus.FAILED,
     }  # fmt: skip
     found = operator("dead-letters", "delete", "--all", "-y", "--json").json
     assert (found["done"], found["refused"], found["total"]) == (1, 0, 1)
     assert "no dead letter fits" in operator("dead-letters", "delete", "--all").err
+
+
+def test_who_is_interrupted_is_told_how_far_it_came(
+    operator: Operator, lab: Lab, dead: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letter_work, "_PARTS", 1)
+    real, pages = operate.resubmit, list[object]()
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        pages.append(args)
+        if len(pages) == 3:
+            raise KeyboardInterrupt
+        return real(*args, **options)
+
+    monkeypatch.setattr("holdfast.client.one_task.operate.resubmit", interrupted)
+    said = operator("dead-letters", "resubmit", "--all", "-y", "--rate", "1/minute", code=130)
+    assert "interrupted: 2 of 3 dead letters were resubmitted; the same command" in said.err
+    (until,) = re.findall(r"with --delay (\S+) it follows them at the same rate", said.err)
+    said = operator("dead-letters", "resubmit", "--all", "-y", "--rate", "1/m", "--delay", until)
+    assert said.lines == [f"1 dead letter resubmitted; the last runs at {until}"]
+    assert lab.statuses(dead).count(TaskStatus.SCHEDULED) == 2
 
 
 def test_one_that_cannot_is_named(operator: Operator, lab: Lab) -> None:

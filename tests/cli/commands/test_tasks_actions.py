@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from holdfast.cli import bulk_action
 from holdfast.core.identity import new_id
 from holdfast.core.status import TaskStatus
+from holdfast.store.verbs import cancel
 from tests.cli.conftest import Operator
 from tests.support.stores import Lab
 from tests.support.verbs import step
@@ -104,6 +106,25 @@ def test_several_ids_are_answered_one_by_one(operator: Operator, lab: Lab) -> No
             {"id": UNKNOWN, "done": False, "status": None, "message": "no such task"},
         ]
     }
+
+
+def test_who_is_interrupted_is_told_how_far_it_came(
+    operator: Operator, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_action, "_BATCH", 2)
+    real, batches = cancel.cancel, list[object]()
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        batches.append(args)
+        if len(batches) == 3:
+            raise KeyboardInterrupt
+        return real(*args, **options)
+
+    monkeypatch.setattr(cancel, "cancel", interrupted)
+    lab.send_many(7)
+    said = operator("tasks", "cancel", "--all", "--yes", code=130)
+    assert len(said.lines) == 4
+    assert "interrupted: 4 of 7 done, perhaps those after them, too; the same command" in said.err
 
 
 def test_a_malformed_id_stops_everything(operator: Operator, lab: Lab) -> None:

@@ -14,6 +14,7 @@ import click
 
 from holdfast.cli import bulk_action
 from holdfast.cli.render import json_document, times
+from holdfast.cli.render.screen import Screen
 from holdfast.cli.render.table import TextColumn
 from holdfast.cli.render.task_list import moment_cell, show_tasks
 from holdfast.cli.selection import confirm, suggest_name
@@ -267,29 +268,46 @@ def _confirm(session: CommandSession, verb: str, chosen: DeadFilter, yes: bool) 
 def _report(session: CommandSession, past: str, treat: Callable[..., Treated]) -> None:
     """Do it, say how far it is, and what became of it; exit code 1 if any was refused."""
     screen = session.screen
-    told = 0
+    told, outcome = 0, Treated()
 
     def progress(so_far: Treated) -> None:
-        nonlocal told
+        nonlocal told, outcome
+        outcome = so_far
         tenth = 10 * (so_far.done + so_far.refused) // max(so_far.total, 1)
         if tenth > told and so_far.total > _SAID_FROM and not screen.as_json:
             told = tenth
             screen.remark(f"{so_far.done + so_far.refused:,} of {so_far.total:,}")
 
-    outcome = treat(progress=progress)
+    try:
+        outcome = treat(progress=progress)
+    except KeyboardInterrupt:
+        _interrupted(screen, past, outcome)
+        raise
     if screen.as_json:
         reasons = {str(task): reason for task, reason in outcome.reasons.items()}
         screen.document(json_document.as_dict(outcome, reasons=reasons))
     elif not outcome.total:
         screen.remark(f"no dead letter fits ({session.place.described})")
     else:
-        screen.line(f"{_letters(outcome.done)} {past}")
+        last = "" if outcome.until is None else f"; the last runs at {times.stamp(outcome.until)}"
+        screen.line(f"{_letters(outcome.done)} {past}{last}")
         for task, reason in outcome.reasons.items():
             screen.line(f"{task}  not {past}: {reason}")
         if outcome.refused > len(outcome.reasons):
             screen.line(f"and {outcome.refused - len(outcome.reasons):,} more were not {past}")
     if outcome.refused:
         click.get_current_context().exit(NotDone.exit_code)
+
+
+def _interrupted(screen: Screen, past: str, so_far: Treated) -> None:
+    """What was done before Ctrl-C, and how to go on."""
+    rest = "the same command goes on with the rest"
+    if so_far.until is not None:
+        rest += (
+            f", and with --delay {times.stamp(so_far.until)} it follows them at the same rate: "
+            "the last of them runs then"
+        )
+    screen.remark(f"interrupted: {so_far.done:,} of {_letters(so_far.total)} were {past}; {rest}")
 
 
 _SAID_FROM: Final = 1000
