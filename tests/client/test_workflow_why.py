@@ -179,7 +179,7 @@ def test_it_stopped_at_the_first_failure(works: Works) -> None:
     assert why(handle)[:3] == [
         "it stopped at the first failure",
         "step 'bad' was the first to end badly: ValueError: no 1",
-        "beside it, 'later'",
+        "other steps that did not succeed: 'later'",
     ]
 
 
@@ -219,5 +219,5 @@ def test_what_is_behind_a_step_that_added_others(works: Works) -> None:
         "of the steps that it added, step 'deep' (FAILED: UNHANDLED_EXCEPTION) was the first to "
         "end badly: ValueError: no 7"
     )
-    assert beside == "beside it, 'adds_bad_inside', 'deep'"
+    assert beside == "other steps that did not succeed: 'adds_bad_inside', 'deep'"
     assert within in handle.step("adds_bad").why().reasons

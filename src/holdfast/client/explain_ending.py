@@ -57,10 +57,10 @@ def _sentences(
         and step.status.is_terminal
         and step.status is not TaskStatus.COMPLETED
         and step.error_code != "UPSTREAM_SUCCEEDED"
-        and step is not first
+        and (first is None or step.name != first.name)
     ]
     if bad:
-        yield f"beside it, {some(bad)}" if first is not None else some(bad)
+        yield f"{'other ' if first is not None else ''}steps that did not succeed: {some(bad)}"
     yield "`resubmit` runs again what ended badly and what was skipped for it"
 
 

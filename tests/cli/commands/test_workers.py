@@ -6,7 +6,10 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from typing import Any
+
+import pytest
 
 from holdfast.core.records import WorkerState
 from holdfast.store.verbs import workers
@@ -143,3 +146,24 @@ def test_a_worker_whose_process_is_gone(operator: Operator, lab: Lab) -> None:
 
 def _listed(operator: Operator) -> Any:
     return operator("workers", "list", "--json").json["workers"]
+
+
+def test_waiting_for_those_that_hear_it(
+    operator: Operator, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was killed keeps nobody from waiting for the others, and stops no deployment."""
+    join(lab, "killed")
+    lab.clock.advance(31)
+    join(lab, "live")
+    looks: list[float] = []
+
+    def stop_at_the_second(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 2:
+            lab.run(workers.stop("live"))
+
+    monkeypatch.setattr(time, "sleep", stop_at_the_second)
+    said = operator("workers", "drain", "--all", "-y", "--wait")
+    assert len(looks) == 2
+    assert "killed is not waited for: it has not been seen for its lease" in said.err
+    assert "live has stopped" in said.err

@@ -153,8 +153,7 @@ def _have(
             session.screen.remark(
                 f"no worker is running on this database ({session.place.described})"
             )
-    if wait:
-        _await(session, {name for name, heard in told.items() if heard})
+    left = _await(session, {name for name, heard in told.items() if heard}) if wait else []
     if session.screen.as_json:
         session.screen.document(
             {
@@ -168,6 +167,8 @@ def _have(
     if gone and not wait:
         number = "1 worker is" if len(gone) == 1 else f"{len(gone):,} workers are"
         raise NotDone(f"{number} gone, or cut off: other workers recover the tasks")
+    if left and not everything:
+        raise NotDone(f"not waited for: {', '.join(left)}")
 
 
 def _told(verb: str, heard: bool, unseen: str | None) -> str:
@@ -227,21 +228,24 @@ def _named(session: CommandSession, ids: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def _await(session: CommandSession, names: set[str]) -> None:
-    """Wait until none of these is there any more; one that has fallen silent is not waited for."""
+def _await(session: CommandSession, names: set[str]) -> list[str]:
+    """Wait until none of these is there any more, but for those that are silent: these."""
+    silent: list[str] = []
     while names:
         left = {worker.id: worker for worker in session.control.workers.list()}
         for name in sorted(names - left.keys()):
             session.screen.remark(f"{name} has stopped")
-        silent = [name for name in names if name in left and left[name].state == "silent"]
-        if silent:
-            raise NotDone(
-                f"worker {silent[0]} has not been seen for its lease: it is gone, or cut off; "
-                "its tasks are recovered by others"
-            )
-        names &= left.keys()
+        for name in sorted(names & left.keys()):
+            if left[name].state == "silent":
+                silent.append(name)
+                session.screen.remark(
+                    f"{name} is not waited for: it has not been seen for its lease, so it is gone, "
+                    "or cut off; its tasks are recovered by others"
+                )
+        names = (names & left.keys()) - set(silent)
         if names:
             time.sleep(_LOOK_EVERY)
+    return silent
 
 
 def _state(worker: WorkerInfo) -> Cell:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -34,6 +35,7 @@ from holdfast.core.outcome import (
 from holdfast.core.payload.failure import as_plain
 from holdfast.runtime import orphan_guard
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle
+from holdfast.runtime.wire.messages import EXIT_CUT_OFF
 
 
 def reported(outcome: Reported, assignment: Assignment) -> Outcome:
@@ -56,6 +58,11 @@ def ended(why: Why, assignment: Assignment) -> Outcome:
     if isinstance(outcome, TimedOut) and assignment.remark:
         return TimedOut(outcome.timeout, outcome.stack, assignment.remark)
     return outcome
+
+
+_CUT_OFF: Final = (
+    "its process lost its connection to the worker, which the task's own code may have closed"
+)
 
 
 class Death:
@@ -94,7 +101,7 @@ class Death:
             return ended(assignment.told_to_end, assignment)
         if child.killed:
             return NEIGHBOUR
-        return Crashed(*self._exit)
+        return Crashed(*self._exit, _CUT_OFF if self._exit[0] == EXIT_CUT_OFF else None)
 
 
 def watch_orphan(child: ChildHandle) -> int | None:
