@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
@@ -27,6 +26,7 @@ from holdfast.client.info import TaskInfo
 from holdfast.client.redacted import redacted_attempt, redacted_task
 from holdfast.client.task_search import Filter, TaskPage
 from holdfast.core.errors import UnreadableRow
+from holdfast.core.near import near_names
 from holdfast.core.status import TaskStatus
 
 Command: TypeAlias = Callable[..., None]
@@ -255,12 +255,6 @@ def suggest_name(session: CommandSession, name: str) -> None:
         session.screen.remark(f"did you mean {' or '.join(f'--name {each}' for each in near)}?")
     else:
         session.screen.remark(f"no task and no worker here has the name {name!r}")
-
-
-def near_names(name: str, known: Collection[str]) -> list[str]:
-    """What may have been meant: the same name in a module, or else names that look alike."""
-    same = sorted(each for each in known if each.rpartition(".")[2] == name)
-    return same or get_close_matches(name, known)
 
 
 def unknown_task(session: CommandSession, name: str, version: int | None, so: str) -> str:

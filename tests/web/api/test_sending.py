@@ -45,6 +45,18 @@ def test_the_same_id_is_the_same_task(client: WebClient) -> None:
     assert (other.status_code, other.json()["kind"]) == (409, "payload_mismatch")
 
 
+def test_a_name_that_the_app_does_not_have_is_remarked(client: WebClient) -> None:
+    """It may be one of other code; or a slip, and then it would wait for ever without a word."""
+    answer = client.post(SEND, json={"name": "ad", "args": [1]})
+    assert answer.status_code == 201
+    assert answer.json()["remark"] == (
+        "the app of this server has no task 'ad': it waits for a worker that knows it; "
+        "was 'add' meant?"
+    )
+    many = client.post(f"{SEND}/many", json={"name": "zzz", "calls": [{"args": [1]}]})
+    assert many.json()["remark"].endswith("it waits for a worker that knows it")
+
+
 @pytest.mark.parametrize(
     ("body", "path"),
     [

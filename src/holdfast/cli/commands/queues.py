@@ -13,9 +13,9 @@ from holdfast.cli.limit_options import GivenLimit, limit_options
 from holdfast.cli.render import json_document
 from holdfast.cli.render.table import Cell, TextColumn
 from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
-from holdfast.cli.selection import near_names
 from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.control import COUNT_CAP, QueueInfo
+from holdfast.core.near import near_names
 from holdfast.core.options import checks
 
 _COLUMNS: Final = (

@@ -16,7 +16,7 @@ from holdfast.cli.payload_options import payload_options
 from holdfast.cli.render import json_document, times
 from holdfast.cli.render.table import Cell, TextColumn
 from holdfast.cli.render.task_list import id_cell, moment_cell, show_rows, unreadable_document
-from holdfast.cli.selection import near_names, unknown_task
+from holdfast.cli.selection import unknown_task
 from holdfast.cli.session import CommandSession, NotDone, operates
 from holdfast.client.named_task import NamedTask
 from holdfast.client.redacted import redacted_schedule
@@ -25,6 +25,7 @@ from holdfast.client.schedule_control import ScheduleInfo, ScheduleRun, TickInfo
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.task import Task
 from holdfast.core.errors import ConfigError, UnreadableRow
+from holdfast.core.near import near_names
 from holdfast.core.options import checks
 from holdfast.core.schedules.definition import ScheduleOptions
 from holdfast.core.schedules.timing import When

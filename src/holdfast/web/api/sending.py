@@ -16,6 +16,7 @@ from msgspec import UNSET, Meta, UnsetType
 from holdfast.client.handle import TaskHandle
 from holdfast.client.sending.send_options import CallOptions
 from holdfast.client.task import Task
+from holdfast.core.near import near_names
 from holdfast.core.options.unique import Unique
 from holdfast.web.access import Role
 from holdfast.web.api.operation import operation
@@ -122,12 +123,16 @@ class SentDocument(msgspec.Struct, kw_only=True):
     id: UUID
     created: bool
     """False: a task that was there already is the answer, by its id or its unique key."""
+    remark: str | UnsetType = UNSET
+    """What to look at: the app of this server has no task of that name, say."""
 
 
 class SentManyDocument(msgspec.Struct, kw_only=True):
     """Tasks that were sent, in the order of the calls."""
 
     tasks: list[SentDocument]
+    remark: str | UnsetType = UNSET
+    """What to look at: the app of this server has no task of that name, say."""
 
 
 def payload_room(context: Context) -> int:
@@ -141,6 +146,16 @@ def named_task(context: Context, name: str, version: int | None) -> Task[..., An
         known = [task.version for task in context.app.tasks if task.name == name]
         version = known[0] if len(known) == 1 else 1
     return context.app.named(name, version=version)
+
+
+def _remark(context: Context, name: str) -> str | UnsetType:
+    """A task of a name that nobody knows waits for ever, and looks like any other."""
+    known = {task.name for task in context.app.tasks}
+    if name in known or not known:
+        return UNSET
+    near = near_names(name, known)
+    hint = f"; was {near[0]!r} meant?" if near else ""
+    return f"the app of this server has no task {name!r}: it waits for a worker that knows it{hint}"
 
 
 async def _note(context: Context, handle: TaskHandle[Any], name: str) -> None:
@@ -172,7 +187,7 @@ async def send_task(context: Context, body: SendBody) -> SentDocument:
             options["id"] = body.id
         handle = await task.options(**options).asend(*body.args, **body.kwargs)
     await _note(context, handle, body.name)
-    return SentDocument(id=handle.id, created=handle.created)
+    return SentDocument(id=handle.id, created=handle.created, remark=_remark(context, body.name))
 
 
 @operation("POST", "/tasks/many", tag="sending", needs=Role.OPERATE, limit=lambda _: _MANY)
@@ -194,7 +209,8 @@ async def send_many_tasks(context: Context, body: SendManyBody) -> SentManyDocum
             "send", f"{len(handles):,} tasks", count=sent, detail={"name": body.name}
         )
     return SentManyDocument(
-        tasks=[SentDocument(id=handle.id, created=handle.created) for handle in handles]
+        tasks=[SentDocument(id=handle.id, created=handle.created) for handle in handles],
+        remark=_remark(context, body.name),
     )
 
 
