@@ -158,7 +158,9 @@ class Inline:
         try:
             while True:
                 while self._find():
-                    self._runs += self._run(self._found.popleft())
+                    # First run, then count: inside it others may be run, and counted.
+                    began = self._run(self._found.popleft())
+                    self._runs += began
                 # What was begun with whole workflows may give more to run.
                 if not self._steering.round():
                     break
