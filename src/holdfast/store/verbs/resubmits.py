@@ -151,6 +151,9 @@ def go_on(workflow_id: bytes, *, page: int = PAGE) -> Steps[int]:
         last = {"scope_id": rows.uuid(steps[-1][1]), "number": steps[-1][2]}
         yield Statement("note_resubmitted", {**at, **last})
         return len(steps)
+    # While the resubmit lasts nothing is finished. An end that closes a scope at this moment would
+    # still see that it lasts, and we not see what it closed: so one of us waits for the other.
+    yield Statement("lock_scopes", {"id": workflow_id})
     if (yield Statement("end_resubmit", at)):
         yield from resolve((yield from step_counts.finish_closed(workflow_id)))
     return 0

@@ -172,6 +172,7 @@ FOLLOWING: Final = frozenset(
         "finish_workflow",
         "closed_scopes",
         "end_resubmit",
+        "lock_scopes",
         "ended_steps",
         "forget_errors",
         "forget_late",

@@ -1,0 +1,3 @@
+-- Lock the scopes of a workflow: whoever closes one at the same time has ended, or waits.
+-- Differs from SQLite, where the writer is alone.
+SELECT scope_id FROM holdfast_scopes WHERE workflow_id = :id::uuid ORDER BY scope_id FOR UPDATE;
