@@ -25,6 +25,17 @@ def pytest_configure() -> None:
             signal.signal(number, lambda *_: None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is mostly of one engine is left to the long run on the other."""
+    for item in items:
+        mostly, given = item.get_closest_marker("mostly"), getattr(item, "callspec", None)
+        if mostly is None or given is None:
+            continue
+        if given.params.get("engine", mostly.args[0]) != mostly.args[0]:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,

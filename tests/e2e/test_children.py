@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from holdfast import TaskStatus
 from tests.support.deadline import until
 from tests.support.sites import MakeSite
 from tests.support.worker import alive
+
+pytestmark = pytest.mark.mostly("sqlite")
 
 PROGRAM = "tests.e2e.programs.control"
 

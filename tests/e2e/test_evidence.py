@@ -16,6 +16,8 @@ from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess
 
+pytestmark = pytest.mark.mostly("postgresql")
+
 
 @pytest.fixture(scope="module")
 def site(make_site: MakeSite) -> Site:

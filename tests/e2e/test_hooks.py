@@ -12,6 +12,8 @@ from tests.support.site import Site
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess
 
+pytestmark = pytest.mark.mostly("sqlite")
+
 
 @pytest.fixture(scope="module")
 def site(make_site: MakeSite) -> Site:

@@ -16,6 +16,8 @@ from tests.support.site import Site
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess
 
+pytestmark = pytest.mark.mostly("postgresql")
+
 PROGRAM = "tests.e2e.programs.outcomes"
 
 

@@ -12,6 +12,8 @@ from holdfast import Holdfast
 from tests.cli.conftest import run
 from tests.support.worker import WorkerProcess
 
+pytestmark = pytest.mark.mostly("postgresql")
+
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 APP = """
 import logging

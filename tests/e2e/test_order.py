@@ -7,12 +7,16 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from holdfast import TaskHandle, TaskStatus
 from holdfast.store.verbs import statistics
 from tests.support.deadline import passed, until
 from tests.support.ledger import Line
 from tests.support.site import Site
 from tests.support.sites import MakeSite
+
+pytestmark = pytest.mark.mostly("postgresql")
 
 PROGRAM = "tests.e2e.programs.control"
 

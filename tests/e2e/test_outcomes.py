@@ -13,6 +13,8 @@ from holdfast.core.status import AttemptOutcome
 from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
 
+pytestmark = pytest.mark.mostly("postgresql")
+
 MOMENT = timedelta(milliseconds=1)
 CRASHED = AttemptOutcome.WORKER_FAILURE
 

@@ -12,6 +12,8 @@ from tests.support.ledger import Line
 from tests.support.site import Site
 from tests.support.sites import MakeSite
 
+pytestmark = pytest.mark.mostly("postgresql")
+
 PROGRAM = "tests.e2e.programs.reserve"
 NAP = 0.01
 

@@ -28,7 +28,7 @@ def site(make_site: MakeSite) -> Site:
 def test_a_tick_starts_at_its_time(site: Site) -> None:
     seen = len(site.ledger.lines("declared"))
     lines = until(
-        lambda: site.ledger.lines("declared")[seen:][4:] and site.ledger.lines("declared")
+        lambda: site.ledger.lines("declared")[seen:][2:] and site.ledger.lines("declared")
     )
     ahead = time.time() - time.monotonic()
     late = [line.at + ahead - float(line.key) for line in lines[seen:]]
@@ -86,7 +86,7 @@ def test_a_tick_that_waits_begins_when_the_prior_run_ends(fresh_site: MakeSite) 
     """It is woken by that end, and does not wait for the next look, every quarter of a second."""
     site = fresh_site("tests.e2e.programs.waits")
     site.worker("-c", "2").ready()
-    ended = until(lambda: site.ledger.lines("ended")[5:] and site.ledger.lines("ended"), within=30)
+    ended = until(lambda: site.ledger.lines("ended")[3:] and site.ledger.lines("ended"), within=30)
     begun = site.ledger.lines("begun")
     gaps = [begin.at - end.at for begin, end in zip(begun[1:], ended, strict=False)]
     assert min(gaps) > 0

@@ -10,6 +10,8 @@ from holdfast import Holdfast, Secret, TaskStatus
 from tests.cli.conftest import run
 from tests.support.worker import WorkerProcess
 
+pytestmark = pytest.mark.mostly("sqlite")
+
 VALUE = "hunter2-very-secret"
 APP = """
 from dataclasses import dataclass

@@ -16,6 +16,8 @@ from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess, alive
 
+pytestmark = pytest.mark.mostly("sqlite")
+
 PROGRAM = "tests.e2e.programs.stopping"
 
 

@@ -25,6 +25,8 @@ from tests.support.site import Engine, Site, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess
 
+pytestmark = pytest.mark.mostly("postgresql")
+
 DUTIES = (
     Claimer,
     EvidenceRecorder,

@@ -15,6 +15,8 @@ from tests.support.site import Engine, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess, alive
 
+pytestmark = pytest.mark.mostly("sqlite")
+
 BACK = "children can be made again"
 
 

@@ -14,6 +14,8 @@ from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess
 
+pytestmark = pytest.mark.mostly("postgresql")
+
 KILL_GRACE = 0.5
 
 

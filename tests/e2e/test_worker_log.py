@@ -11,6 +11,8 @@ from tests.cli.conftest import run
 from tests.support.deadline import until
 from tests.support.worker import WorkerProcess
 
+pytestmark = pytest.mark.mostly("postgresql")
+
 APP = """
 import asyncio, atexit, os, signal, time, threading
 from holdfast import Holdfast, Retry

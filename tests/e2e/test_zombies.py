@@ -8,8 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from holdfast import Holdfast
 from tests.support.deadline import until
+
+pytestmark = pytest.mark.mostly("sqlite")
 
 PROGRAM = """
 import os

@@ -16,6 +16,8 @@ from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess, alive
 
+pytestmark = pytest.mark.mostly("postgresql")
+
 LEASE = 2.0
 KILL_GRACE = 0.5
 

@@ -17,6 +17,8 @@ from tests.support.site import Site, only_attempt
 from tests.support.sites import MakeSite
 from tests.support.worker import WorkerProcess, alive
 
+pytestmark = pytest.mark.mostly("sqlite")
+
 
 @pytest.fixture(scope="module", params=["sqlite"])
 def engine(request: pytest.FixtureRequest) -> str:

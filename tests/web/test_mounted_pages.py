@@ -62,7 +62,14 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        # Starlette stands for FastAPI, which is made of it, and Flask for what is no ASGI.
+        pytest.param(name, marks=[pytest.mark.slow] if name == "fastapi" else [])
+        for name in SERVERS
+    ],
+)
 def test_a_mounted_dashboard_works(name: str, browser: Browser, tmp_path: Path) -> None:
     context = browser.new_context()
     page = context.new_page()

@@ -95,6 +95,7 @@ def test_nothing_runs_and_the_layout_holds(browser: Browser, address: str, tmp_p
     assert [each for each in wrong if refused not in each] == []
 
 
+@pytest.mark.slow
 def test_everybody_can_read_it(
     browser: Browser, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

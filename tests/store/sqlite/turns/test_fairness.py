@@ -18,7 +18,7 @@ pytestmark = pytest.mark.alone
 SECONDS = 3.0
 
 
-@pytest.mark.parametrize("drains", [1, 2, 4])
+@pytest.mark.parametrize("drains", [pytest.param(1, marks=pytest.mark.slow), 2, 4])
 def test_everyone_gets_a_fair_share(store: SqliteStore, start: Start, drains: int) -> None:
     children = [start("drain", store.path, SECONDS, 100) for _ in range(drains)]
     for child in children:
