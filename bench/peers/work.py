@@ -12,12 +12,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from itertools import repeat
 from time import perf_counter, sleep
 
 WORK = "BENCH_WORK"
 """The environment variable that says what to do."""
 _TRIES = 5
-_TURNS = 200_000
+_TURNS = 500_000
 _GOLDEN = 0.618033988749895
 
 Work = Callable[[int], object]
@@ -62,11 +63,16 @@ def length_ms(number: int, shortest: float) -> float:
     return float(shortest * 100 ** (number * _GOLDEN % 1.0))
 
 
-def spin(turns: int) -> int:
-    """Keep a processor busy."""
-    value = 1
-    for turn in range(turns):
-        value = (value * 31 + turn) & 0xFFFF
+def spin(turns: int) -> float:
+    """Keep a processor busy.
+
+    With floats, of which the interpreter keeps some at hand, and no counter: large integers are
+    allocated one by one, and how long that takes differs by a quarter from process to process, by
+    what else happens to stand in memory.
+    """
+    value = 1.0
+    for _ in repeat(None, turns):
+        value = value * 0.5 + 1.0
     return value
 
 
