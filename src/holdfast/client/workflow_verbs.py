@@ -38,6 +38,7 @@ T = TypeVar("T")
 Program: TypeAlias = Generator[Callable[[], Op[Any]], Any, T]
 
 _MOST_BATCHES: Final = 100_000
+_ENDED_BADLY: Final = (WorkflowStatus.FAILED, WorkflowStatus.CANCELLED)
 
 
 def perform(access: Access, program: Program[T]) -> T:
@@ -189,6 +190,11 @@ def _refusal(whole: WorkflowRecord, verb: WorkflowVerb) -> IllegalTransition:
     why: str | None = None
     if whole.stopping is not None and not whole.status.is_terminal:
         why = f"it is winding down ({whole.stopping}); wait until it has ended"
+    elif verb is WorkflowVerb.RESUBMIT and whole.parent_id and whole.status in _ENDED_BADLY:
+        why = (
+            f"it is a part of workflow {UUID(bytes=whole.parent_id)}, which has completed or is "
+            "winding down"
+        )
     elif verb is WorkflowVerb.DELETE and whole.parent_id and whole.status.is_terminal:
         why = f"it is a part of workflow {UUID(bytes=whole.parent_id)}; delete that"
     return IllegalTransition(whole.id, verb, whole.status, noun="workflow", why=why)

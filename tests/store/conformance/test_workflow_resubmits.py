@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import UpstreamEnded
-from holdfast.core.outcome import CancelAcknowledged
+from holdfast.core.outcome import CancelAcknowledged, Failed
 from holdfast.core.status import TaskStatus, WorkflowStatus
 from holdfast.core.workflows.plan import StepEdge, SubWorkflow
 from holdfast.store.verbs import cancel, operate, resubmits, steering, workflows
 from tests.support.stores import Lab, on_each_engine
+from tests.support.verbs import BOOM
 from tests.support.workflows import (
     begin,
     code,
@@ -293,3 +294,66 @@ def test_a_part_that_failed_pauses_a_whole_that_pauses_at_failures(lab: Lab) -> 
     assert lab.run(workflows.read([adder]))[adder].status is W.FAILED
     resume(lab, plan.id)
     assert (status(lab, plan), lab.status(below)) == (W.FAILED, S.CANCELLED)
+
+
+# What has completed, or winds down, lets nothing below it run again.
+
+
+@on_each_engine
+def test_a_later_failure_stops_one_that_stops_at_failures(lab: Lab) -> None:
+    plan = plan_of(*(step(task={"queue_name": name}) for name in "abc"), on_failure="fail_fast")
+    ids = begin(lab, plan)
+    for run in [lab.run_again(id, name) for id, name in zip(ids, "abc", strict=True)]:
+        lab.end(run, Failed(BOOM))
+    assert status(lab, plan) is W.FAILED
+    # The first one stays as it is, and is still the first.
+    lab.run(operate.resubmit(ids[1:]))
+    lab.end(lab.run_again(ids[1], "b"), Failed(BOOM))
+    assert (whole(lab, plan).stopping, whole(lab, plan).error_id) == ("fail_fast", ids[0])
+    stop(lab, plan.id)
+    assert (code(lab, ids[2]), status(lab, plan)) == ("TASK_CANCELLED", W.FAILED)
+
+
+@on_each_engine
+@pytest.mark.parametrize("whole_of_it", [True, False])
+def test_a_step_that_its_adder_has_completed_without(lab: Lab, whole_of_it: bool) -> None:
+    plan = plan_of(step(), step(task={"queue_name": "other"}))
+    adder, other = begin(lab, plan)
+    optional, needed = hand_over(
+        lab, adder, step(required=False), step(task={"queue_name": "needed"})
+    )
+    fail(lab, optional)
+    lab.complete(lab.run_again(needed, "needed"))
+    assert lab.status(adder) is S.COMPLETED
+    lab.end(lab.run_again(other, "other"), Failed(BOOM))
+    assert status(lab, plan) is W.FAILED
+    if not whole_of_it:
+        assert lab.run(operate.resubmit([optional])) == {optional: False}
+        assert status(lab, plan) is W.FAILED
+        return
+    resubmit(lab, plan.id)
+    assert [lab.status(id) for id in (optional, other)] == [S.FAILED, S.PENDING]
+    lab.complete(lab.run_again(other, "other"))
+    assert status(lab, plan) is W.COMPLETED
+
+
+@on_each_engine
+@pytest.mark.parametrize("how", ["completed", "winds down"])
+@pytest.mark.parametrize("what", ["part", "step"])
+def test_a_part_of_one_that_lets_nothing_run_again(lab: Lab, how: str, what: str) -> None:
+    cleans = step(tail="ended", handler=True, cleanup=True, task={"queue_name": "cleans"})
+    other = step(task={"queue_name": "other"})
+    plan = plan_of(step(required=False), *([other, cleans] if how == "winds down" else []))
+    adder, *_ = begin(lab, plan)
+    (inner,) = hand_over(lab, adder, step(), workflow=SubWorkflow(name="part"))
+    fail(lab, inner)
+    if how == "winds down":
+        lab.run(steering.cancel(plan.id))
+        stop(lab, plan.id)
+    assert status(lab, plan) is (W.RUNNING if how == "winds down" else W.COMPLETED)
+    if what == "part":
+        assert resubmit(lab, adder) == []
+    else:
+        assert lab.run(operate.resubmit([inner])) == {inner: False}
+    assert [lab.status(id) for id in (inner, adder)] == [S.FAILED, S.FAILED]
+    assert lab.run(workflows.read([adder]))[adder].status is W.FAILED

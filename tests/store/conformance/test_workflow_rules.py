@@ -267,6 +267,25 @@ def test_what_is_done_to_a_whole_goes_down_and_never_up(lab: Lab, verb: str) -> 
 
 
 @on_each_engine
+def test_a_pause_at_a_failure_goes_down_too_and_so_does_its_end(lab: Lab) -> None:
+    other = step(task={"queue_name": "other"})
+    plan = plan_of(step(), other, on_failure="pause")
+    adder, _ = begin(lab, plan)
+    (inner,) = hand_over(lab, adder, step(), workflow=SubWorkflow(name="part"))
+    (deep,) = hand_over(lab, inner, step(), workflow=SubWorkflow(name="deep"))
+    lab.end(lab.run_again(other.task.id, "other"), Failed(BOOM))
+    ids = (plan.id, adder, inner)
+    assert {one.status for one in lab.run(workflows.read(ids)).values()} == {W.PAUSED}
+    for id in unheld(lab):
+        lab.run(dependents.hold(id))
+    assert lab.status(deep) is S.WAITING
+    assert set(resume(lab, plan.id)) == {*ids}
+    assert lab.status(deep) is S.PENDING
+    complete(lab, deep)
+    assert status(lab, plan) is W.FAILED
+
+
+@on_each_engine
 @pytest.mark.parametrize("verb", ["cancel", "deadline"])
 def test_what_stops_a_whole_stops_the_parts_of_its_parts(lab: Lab, verb: str) -> None:
     plan = plan_of(step(), deadline_us=10 * SECOND)

@@ -1,11 +1,21 @@
--- resubmit: a workflow that has not completed and does not wind down, and those of its parts, run again
--- (the steps of those that end badly up to now follow). A pause is over.
+-- resubmit: a workflow that has not completed and does not wind down (nor any that it is a part of), and
+-- those of its parts, run again (the steps of those that end badly up to now follow). A pause is over.
 -- Differs from SQLite in types.
-WITH RECURSIVE part (workflow_id) AS (
+WITH RECURSIVE above (workflow_id, parent_id, is_closed) AS (
+    SELECT
+        workflow_id, parent_id, status = 'COMPLETED' OR (stopping IS NOT NULL AND finished_at IS NULL)
+    FROM holdfast_workflows
+    WHERE workflow_id = :id::uuid
+    UNION
+    SELECT
+        whole.workflow_id, whole.parent_id,
+        whole.status = 'COMPLETED' OR (whole.stopping IS NOT NULL AND whole.finished_at IS NULL)
+    FROM above
+    JOIN holdfast_workflows AS whole ON whole.workflow_id = above.parent_id
+), part (workflow_id) AS (
     SELECT workflow_id
     FROM holdfast_workflows
-    WHERE workflow_id = :id::uuid AND status <> 'COMPLETED'
-        AND (stopping IS NULL OR finished_at IS NOT NULL)
+    WHERE workflow_id = :id::uuid AND NOT EXISTS (SELECT FROM above WHERE is_closed)
     UNION
     SELECT below.workflow_id
     FROM part

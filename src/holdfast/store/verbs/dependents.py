@@ -199,8 +199,8 @@ def resolve(
             told, more = yield from step_counts.set_aside(parts)
             ended = [step for step in ended if not step.is_part or step in told]
             paused = Uuids(sorted({*paused, *more}))
-    if paused:
-        yield Statement("pause_workflow", {"ids": paused, "paused_by": None})
+    for workflow_id in paused:
+        yield from pause_down(workflow_id, None)
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
 
@@ -389,6 +389,21 @@ def settle(ids: Sequence[bytes]) -> Steps[None]:
     if queues:
         yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
     yield from resolve(skipped)
+
+
+def pause_down(workflow_id: bytes, by: str | None) -> Steps[list[bytes]]:
+    """Say that a whole and its parts are paused (`by` None: by its failure policy); which of them
+    were not. `hold` does the rest."""
+    paused: list[bytes] = []
+    seen, new = set[bytes](), {workflow_id}
+    # The whole before its parts, until there are no more: one that starts a part looks at it first.
+    while new:
+        done = yield Statement("pause_workflow", {"ids": Uuids(sorted(new)), "paused_by": by})
+        paused += rows.uuids(done)
+        seen |= new
+        parts = yield Statement("live_parts", {"id": workflow_id})
+        new = {*rows.uuids(parts)} - seen
+    return sorted(paused)
 
 
 HOLD_BATCH = 200

@@ -283,8 +283,9 @@ def _again(
         ids = [*rows.uuids((yield still))]
     found = yield Statement("ended_steps", {"ids": Uuids(sorted(ids))})
     candidates = [step for step in map(_EndedStep._make, found) if rows.is_uuid(step.id)]
-    closed = yield from _closed(candidates)
-    candidates = [step for step in candidates if step.workflow_id not in closed]
+    ids = Uuids(sorted(rows.uuid(step.id) for step in candidates))
+    closed = set(rows.uuids((yield Statement("closed_steps", {"ids": ids}))))
+    candidates = [step for step in candidates if rows.uuid(step.id) not in closed]
     if not candidates:
         return _Page([], set())
     edges = yield Statement(
@@ -321,15 +322,6 @@ def _again(
     yield from restrain([*rows.uuids(done)])
     wholes = {rows.uuid(s.workflow_id) for s in candidates if rows.uuid(s.id) in plan.again}
     return _Page(again, wholes)
-
-
-def _closed(candidates: Sequence[_EndedStep]) -> Steps[set[object]]:
-    """The workflows of these, as they stand there, that let none of their steps run again."""
-    wholes = {step.workflow_id for step in candidates}
-    known = Uuids(sorted(rows.uuid(whole) for whole in wholes if rows.is_uuid(whole)))
-    found = yield Statement("closed_workflows", {"ids": known})
-    closed = set(rows.uuids(found))
-    return {w for w in wholes if not rows.is_uuid(w) or rows.uuid(w) in closed}
 
 
 def _rewrite(changes: Sequence[tuple[bytes, bytes, int]]) -> Steps[None]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from holdfast.store import rows
 from holdfast.store.op import Statement, Steps, Uuids, reads, writes
 from holdfast.store.verbs.cancel import cancel_steps
-from holdfast.store.verbs.dependents import HOLD_BATCH, let_go, resolve_parked
+from holdfast.store.verbs.dependents import HOLD_BATCH, let_go, pause_down, resolve_parked
 from holdfast.store.verbs.end_reasons import reason_of_stop
 from holdfast.store.verbs.operate import remove
 
@@ -67,16 +67,7 @@ def stop_some(workflow_id: bytes, *, batch: int = STOP_BATCH) -> Steps[int]:
 @writes
 def pause(workflow_id: bytes, *, by: str | None = None) -> Steps[list[bytes]]:
     """Say that a whole and its parts are paused; which of them were not. `hold` does the rest."""
-    paused: list[bytes] = []
-    seen, new = set[bytes](), {workflow_id}
-    # The whole before its parts, until there are no more: one that starts a part looks at it first.
-    while new:
-        done = yield Statement("pause_workflow", {"ids": Uuids(sorted(new)), "paused_by": by})
-        paused += rows.uuids(done)
-        seen |= new
-        parts = yield Statement("live_parts", {"id": workflow_id})
-        new = {*rows.uuids(parts)} - seen
-    return sorted(paused)
+    return (yield from pause_down(workflow_id, by))
 
 
 @writes

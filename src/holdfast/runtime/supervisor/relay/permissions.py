@@ -104,7 +104,7 @@ OPERATING: Final = frozenset(
         "delete_checkpoints",
         "family",
         "begin_resubmit",
-        "closed_workflows",
+        "closed_steps",
         "live_parts",
         "order_worker",
         "pause_queue",
