@@ -9,7 +9,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast import ConfigError, Holdfast, PayloadError, Retry, Unique, Workflow, current_task
+from holdfast import (
+    ConfigError,
+    Holdfast,
+    PayloadError,
+    Retry,
+    TaskFailed,
+    Unique,
+    Workflow,
+    current_task,
+)
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -200,6 +209,55 @@ def test_a_workflow_is_built_when_its_tick_has_come(app: Holdfast) -> None:
         "fail_fast",
         timedelta(60 / 86400),
     )
+    assert handle.step("double").get() == 42
+
+
+def test_a_scheduled_workflow_is_the_whole_of_its_steps(app: Holdfast) -> None:
+    """Its policy, its deadline and its verbs are about the steps of its graph."""
+
+    @app.task("fails")
+    def fails(x: int) -> int:
+        raise ValueError(f"no {x}")
+
+    @app.task("clean")
+    def clean() -> None: ...
+
+    @app.workflow("graph", on_failure="pause", tags=["nightly"])
+    def graph(wf: Workflow) -> int:
+        first = wf.step(fails, 1)
+        wf.options(name="undo", after=[first.failed]).step(clean)
+        wf.options(name="end", after=[wf.ended]).step(clean)
+        return wf.options(name="last").step(fails, first.result).result
+
+    app.control.schedules.add("n", "@daily", graph.options(deadline=3600).call())
+    run: Any = app.control.schedules.run_now("n")
+    app.worker().run_until_idle()
+    (paused,) = app.control.workflows.list(status="PAUSED", tag="nightly").workflows
+    assert (paused.id, paused.deadline) == (run.id, timedelta(hours=1))
+    assert "because a step failed" in str(run.why())
+    assert {name: run.step(name).status() for name in ("fails", "last", "undo", "end")} == {
+        "fails": "FAILED",
+        "last": "WAITING",
+        "undo": "WAITING",
+        "end": "WAITING",
+    }
+    assert run.resume() == "RUNNING"
+    app.worker().run_until_idle()
+    with pytest.raises(TaskFailed, match="no 1") as failed:
+        run.get()
+    assert failed.value.step == "graph/fails"
+    assert run.step("graph/last").info().error_code == "UPSTREAM_FAILED"
+    assert run.step("undo").status() == run.step("end").status() == "COMPLETED"
+
+    again: Any = app.control.schedules.run_now("n")
+    assert again.cancel() == "CANCELLED"
+    third: Any = app.control.schedules.run_now("n")
+    app.worker().run_until_idle()
+    third.cancel()
+    app.worker().run_until_idle()
+    assert third.status() == "CANCELLED"
+    assert third.step("undo").status() == "CANCELLED"
+    assert third.step("end").status() == "COMPLETED"
 
 
 def test_declared_by_code(app: Holdfast, nightly: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 from typing import Any
 from uuid import uuid4
@@ -47,6 +48,12 @@ class Mill:
                 raise ValueError("negative")
             return 2 * n
 
+        @app.task("fussy")
+        def fussy(n: int) -> int:
+            if n == 2:
+                raise ValueError(n)
+            return n
+
         @app.task("numbers")
         def numbers(n: int) -> list[int]:
             return list(range(n))
@@ -59,7 +66,8 @@ class Mill:
         def part(wf: Workflow, n: int) -> list[int]:
             return wf.step(spread, n).result
 
-        self.double, self.numbers, self.spread, self.part = double, numbers, spread, part
+        self.double, self.fussy, self.numbers = double, fussy, numbers
+        self.spread, self.part = spread, part
 
     def run(self) -> None:
         self.app.worker().run_until_idle()
@@ -172,6 +180,51 @@ def test_errors_name_the_workflow_and_the_step(mill: Mill) -> None:
     mill.app.control.workflows.delete(sent.id)
     with pytest.raises(TaskNotFound, match=f"no workflow has the id {sent.id}"):
         sent.get(timeout=5)
+
+
+def test_steps_of_parts_have_the_name_of_the_part(mill: Mill) -> None:
+    @mill.app.workflow("outer")
+    def outer(wf: Workflow) -> list[int]:
+        ended = wf.options(name="inner").step(mill.part, 2)
+        failing = wf.options(name="fails").step(mill.double, -1)
+        wf.options(name="late", after=[failing]).step(mill.part, 1)
+        return ended.result
+
+    wf = Workflow("whole")
+    whole = wf.send(returns=wf.step(outer).result)
+    mill.run()
+    assert whole.step("outer/inner/spread").get(5) == [0, 2]
+    assert whole.step("outer/inner/double[1]").get(5) == 2
+    assert asyncio.run(whole.astep("outer/fails")).status() == "FAILED"
+    for absent in ("outer/nothing", "inner/spread", "outer/late/spread", "outer/", "/"):
+        with pytest.raises(TaskNotFound, match=f"has no step '{absent}': its steps are outer$"):
+            whole.step(absent)
+    with pytest.raises(TaskFailed, match="failed at step 'outer/fails': ValueError") as failed:
+        whole.get(5)
+    assert failed.value.step == "outer/fails"
+    chart = whole.to_mermaid()
+    assert re.search(r'"outer/inner/double\[1\]<br/>.*COMPLETED"', chart)
+    assert re.search(r'"outer/late<br/>.*CANCELLED', chart)
+    shown = mill.app.control.workflows.show(whole.id, parts=True)
+    names = {step.id: step.name for step in shown.steps}
+    assert [(step.name, names.get(step.added_by)) for step in shown.steps if step.added_by] == [
+        ("outer/inner", "outer"),
+        ("outer/fails", "outer"),
+        ("outer/late", "outer"),
+        ("outer/inner/spread", "outer/inner"),
+        ("outer/inner/double[0]", "outer/inner/spread"),
+        ("outer/inner/double[1]", "outer/inner/spread"),
+    ]
+    assert [step.name for step in mill.app.control.workflows.show(whole.id).steps] == ["outer"]
+
+
+def test_a_step_that_failed_by_what_it_added_is_told_by_that(mill: Mill) -> None:
+    wf = Workflow("whole")
+    found = wf.step(mill.numbers, 3)
+    handle = wf.send(returns=wf.map(mill.fussy, found.result).result)
+    mill.run()
+    with pytest.raises(TaskFailed, match=r"failed at step 'fussy\[2\]': ValueError: 2"):
+        handle.get(5)
 
 
 def test_a_value_that_is_gone_is_an_error_of_the_payload(

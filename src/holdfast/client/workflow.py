@@ -262,9 +262,9 @@ class Workflow(StepBuilder):
         args, kwargs = self._arguments
         return to_json({"args": Raw(args.encode()), "kwargs": Raw(kwargs.encode())})
 
-    def as_part(self, limit: int) -> AddedPlan:
-        whole = sub_workflow(self, self._told())
-        return self.added(self._value, self._promised, limit=limit, workflow=whole)
+    def as_part(self, limit: int, *, is_whole: bool = False) -> AddedPlan:
+        part = None if is_whole else sub_workflow(self, self._told())
+        return self.added(self._value, self._promised, limit=limit, workflow=part)
 
     def to_mermaid(self) -> str:
         """The graph as the text of a Mermaid flowchart."""

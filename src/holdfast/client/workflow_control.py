@@ -114,14 +114,17 @@ class WorkflowControl:
         """Everything that is stored about a workflow, but its steps; or `TaskNotFound`."""
         return WorkflowInfo.of(await self._access.arun(partial(one, _raw(workflow_id))))
 
-    def show(self, workflow_id: WorkflowId) -> WorkflowReport:
-        """A workflow with all its steps, and what each waits for; or `TaskNotFound`."""
-        found = self._access.run(partial(graph, _raw(workflow_id)))
+    def show(self, workflow_id: WorkflowId, *, parts: bool = False) -> WorkflowReport:
+        """A workflow with all its steps, and what each waits for; or `TaskNotFound`.
+
+        `parts`: the steps of its first hundred parts, too.
+        """
+        found = self._access.run(partial(graph, _raw(workflow_id), parts=parts))
         return WorkflowReport(WorkflowInfo.of(found.whole), step_infos(found), found.unreadable)
 
-    async def ashow(self, workflow_id: WorkflowId) -> WorkflowReport:
+    async def ashow(self, workflow_id: WorkflowId, *, parts: bool = False) -> WorkflowReport:
         """A workflow with all its steps, and what each waits for; or `TaskNotFound`."""
-        found = await self._access.arun(partial(graph, _raw(workflow_id)))
+        found = await self._access.arun(partial(graph, _raw(workflow_id), parts=parts))
         return WorkflowReport(WorkflowInfo.of(found.whole), step_infos(found), found.unreadable)
 
     def why(self, workflow_id: WorkflowId) -> WorkflowWhy:

@@ -25,6 +25,7 @@ from holdfast.client.workflow_questions import (
     explain,
     unattended,
 )
+from holdfast.client.workflow_steps import first_bad, step_named
 from holdfast.client.workflow_verbs import aperform, one, perform
 from holdfast.core.errors import (
     ConfigError,
@@ -32,7 +33,6 @@ from holdfast.core.errors import (
     TaskCancelled,
     TaskFailed,
     TaskNotCompleted,
-    TaskNotFound,
 )
 from holdfast.core.payload.codec import decoder, from_json, unsupported
 from holdfast.core.result import TaskError, TaskResult
@@ -42,7 +42,7 @@ from holdfast.core.workflows.records import StepRecord
 from holdfast.core.workflows.step import Step, Steps
 from holdfast.store.op import Steps as OpSteps
 from holdfast.store.op import reads
-from holdfast.store.verbs import inspect, step_results, workflows
+from holdfast.store.verbs import step_results, workflows
 
 __all__ = ["WORKFLOWS", "WorkflowHandle"]
 
@@ -54,7 +54,6 @@ WORKFLOWS: Final[Awaited[WorkflowStatus]] = Awaited(
 )
 _LOOK: Final = 0.25
 """How often `follow` looks for changes that are not the end, in seconds."""
-_MOST_NAMES: Final = 20
 DecoderOf = Callable[[str], Decode | None]
 """How the results of a task of this name are read."""
 
@@ -145,16 +144,18 @@ class WorkflowHandle(Generic[R_co]):
     @overload
     def step(self, step: str, /) -> TaskHandle[Any]: ...
     def step(self, step: Any, /) -> Any:
-        """The handle of one step, by its name or by what `wf.step` gave."""
-        return self._handle(_found(self._access.run(partial(all_steps, self._id)), step))
+        """The handle of one step, by its name or by what `wf.step` gave; of one within the part
+        that a step is, by both names: "nightly/load"."""
+        return self._handle(self._access.run(partial(step_named, self._id, _named(step))))
 
     @overload
     async def astep(self, step: Step[T], /) -> TaskHandle[T]: ...
     @overload
     async def astep(self, step: str, /) -> TaskHandle[Any]: ...
     async def astep(self, step: Any, /) -> Any:
-        """The handle of one step, by its name or by what `wf.step` gave."""
-        return self._handle(_found(await self._access.arun(partial(all_steps, self._id)), step))
+        """The handle of one step, by its name or by what `wf.step` gave; of one within the part
+        that a step is, by both names: "nightly/load"."""
+        return self._handle(await self._access.arun(partial(step_named, self._id, _named(step))))
 
     @overload
     def steps(self, /) -> list[TaskHandle[Any]]: ...
@@ -295,18 +296,12 @@ def decoder_of_kind(kind: Any) -> Decode | None:
     return None if kind is Any or unsupported(kind) else decoder(kind)
 
 
-def _found(found: list[StepRecord], step: Any) -> StepRecord:
+def _named(step: Any) -> str:
     if isinstance(step, Step):
-        name = step.name
-    elif isinstance(step, str):
-        name = step
-    else:
-        raise ConfigError(f"{step!r:.100} is no step: give its name, or what wf.step(…) gave")
-    for record in found:
-        if record.name == name:
-            return record
-    names = [record.name for record in found[:_MOST_NAMES]]
-    raise TaskNotFound(name, steps=[*names, "…"] if len(found) > _MOST_NAMES else names)
+        return step.name
+    if isinstance(step, str):
+        return step
+    raise ConfigError(f"{step!r:.100} is no step: give its name, or what wf.step(…) gave")
 
 
 @reads
@@ -321,10 +316,8 @@ def _ending(workflow_id: bytes) -> OpSteps[str | TaskNotCompleted]:
                 f"the value of workflow {UUID(bytes=workflow_id)} is gone: {missing}"
             ) from None
     kind = TaskFailed if whole.status is WorkflowStatus.FAILED else TaskCancelled
-    scope = yield from workflows.scope(workflow_id)
-    if scope is None or scope.error is None:
+    found = yield from first_bad(workflow_id)
+    if found is None:
         return kind(workflow_id, name=whole.name, noun="workflow")
-    bad = scope.error
-    tasks = yield from inspect.tasks_by_id([bad.id])
-    step = tasks[bad.id].step_name if bad.id in tasks else None
+    step, bad = found
     return kind(workflow_id, error_of(bad.result), name=whole.name, noun="workflow", step=step)

@@ -106,7 +106,7 @@ class StepInfo:
     @classmethod
     def of(cls, record: StepRecord, workflow_id: bytes, waits_for: Mapping[UUID, str]) -> StepInfo:
         """What is told of a record."""
-        added = record.scope_id not in (workflow_id, record.workflow_id)
+        added = record.scope_id != workflow_id
         return cls(
             id=UUID(bytes=record.id),
             name=record.name,

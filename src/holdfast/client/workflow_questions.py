@@ -16,6 +16,7 @@ from holdfast.client.explain import unattended as unattended_task
 from holdfast.client.explain_ending import ending, some
 from holdfast.client.explain_steps import paused_or_stopping
 from holdfast.client.workflow_info import StepInfo
+from holdfast.client.workflow_steps import read_steps, with_parts
 from holdfast.client.workflow_verbs import one
 from holdfast.core.errors import UnreadableRow
 from holdfast.core.moment import from_us, length
@@ -64,26 +65,17 @@ class Graph(NamedTuple):
 def all_steps(workflow_id: bytes) -> Steps[list[StepRecord]]:
     """All steps of a workflow, in the order in which they were built."""
     yield from one(workflow_id)
-    return (yield from _all_steps(workflow_id, []))
-
-
-def _all_steps(workflow_id: bytes, unreadable: list[UnreadableRow]) -> Steps[list[StepRecord]]:
-    found: list[StepRecord] = []
-    after: bytes | None = bytes(16)
-    while after is not None:
-        page, after = yield from workflows.steps(
-            workflow_id, after=after, limit=_PAGE, unreadable=unreadable
-        )
-        found += page
-    return sorted(found, key=lambda step: (step.scope_id != workflow_id, step.number))
+    return (yield from read_steps(workflow_id))
 
 
 @reads
-def graph(workflow_id: bytes) -> Steps[Graph]:
-    """A workflow, its steps, and what each waits for."""
+def graph(workflow_id: bytes, *, parts: bool = False) -> Steps[Graph]:
+    """A workflow, its steps, and what each waits for; `parts`: those of its parts among them."""
     whole = yield from one(workflow_id)
     unreadable: list[UnreadableRow] = []
-    steps = yield from _all_steps(workflow_id, unreadable)
+    steps = yield from read_steps(workflow_id, unreadable)
+    if parts:
+        steps = yield from with_parts(steps, unreadable)
     edges: list[EdgeRecord] = []
     for at in range(0, len(steps), _PAGE):
         edges += yield from workflows.edges([step.id for step in steps[at : at + _PAGE]])
@@ -103,12 +95,14 @@ def step_infos(found: Graph) -> list[StepInfo]:
 @reads
 def chart_of(workflow_id: bytes) -> Steps[str]:
     """The graph with the state of each step, as the text of a Mermaid flowchart."""
-    found = yield from graph(workflow_id)
+    found = yield from graph(workflow_id, parts=True)
     keys = {step.id: f"s{place}" for place, step in enumerate(found.steps)}
+    below = {edge.child_id for edge in found.edges if edge.parent_id in keys}
+    # Of the steps that one added, those that begin.
     edges = [
         ChartEdge(keys[step.scope_id], keys[step.id], "always")
         for step in found.steps
-        if step.scope_id in keys
+        if step.scope_id in keys and step.id not in below
     ]
     edges += [
         ChartEdge(keys[edge.parent_id], keys[edge.child_id], cast("On", edge.on))
@@ -131,7 +125,7 @@ def explain(workflow_id: bytes) -> Steps[WorkflowWhy]:
     """Why a workflow has not ended, or how it did."""
     whole = yield from one(workflow_id)
     now = (yield from timing.next_due()).now
-    steps = yield from _all_steps(workflow_id, [])
+    steps = yield from read_steps(workflow_id)
     if whole.status.is_terminal:
         reasons = yield from ending(whole, steps)
     else:
@@ -147,7 +141,7 @@ def explain(workflow_id: bytes) -> Steps[WorkflowWhy]:
 def unattended(workflow_id: bytes, waiter: bytes | None) -> Steps[WorkflowWhy | None]:
     """The same if waiting may be in vain: there is no worker at all, or the task `waiter`, which
     waits for it, has the process that its next step would need."""
-    nearest = _nearest((yield from _all_steps(workflow_id, [])))
+    nearest = _nearest((yield from read_steps(workflow_id)))
     if nearest is None or (yield from unattended_task(nearest.id, waiter)) is None:
         return None
     return (yield from explain(workflow_id))

@@ -121,7 +121,7 @@ def list_(
 def show(session: CommandSession, workflow: str) -> None:
     """Show where a workflow stands, why, and its steps as a tree."""
     found = session.workflow_id(workflow)
-    report = session.control.workflows.show(found)
+    report = session.control.workflows.show(found, parts=True)
     why = redacted_why(session.control.workflows.why(found))
     report = replace(
         report,

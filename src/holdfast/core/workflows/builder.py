@@ -150,8 +150,9 @@ class StepBuilder(StepMaker):
         text = self.returns(returns, kind, limit=limit)
         return AddedPlan(steps=self.plan(), returns=text, workflow=workflow)
 
-    def as_part(self, limit: int) -> AddedPlan:
-        """The plan of a whole workflow that a step hands over to; who sends knows how."""
+    def as_part(self, limit: int, *, is_whole: bool = False) -> AddedPlan:
+        """The plan of a workflow that a step hands over to; who sends knows how. `is_whole`: the
+        step is all that there is of it yet, so it gets no row of its own."""
         raise NotImplementedError
 
     def plan(self) -> tuple[StepPlan, ...]:

@@ -310,7 +310,7 @@ class TaskRun:
         try:
             kind = plan.definition.signature.result_kind
             added = (
-                adds.as_part(plan.limit)
+                adds.as_part(plan.limit, is_whole=self.job.schedule_tick is not None)
                 if adds is value
                 else adds.added(value, kind, limit=plan.limit)
             )
