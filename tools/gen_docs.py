@@ -15,7 +15,14 @@ DOCS = ROOT / "docs"
 
 # As a script, this file is found by its own directory only.
 sys.path.insert(0, str(ROOT))
-from tools import command_line_page, http_api_page, lifecycle_page, reference_pages  # noqa: E402
+from tools import (  # noqa: E402
+    command_line_page,
+    figures_chart,
+    figures_page,
+    http_api_page,
+    lifecycle_page,
+    reference_pages,
+)
 
 GENERATED: dict[str, Callable[[], str]] = {
     "reference/errors.md": reference_pages.error_page,
@@ -24,6 +31,8 @@ GENERATED: dict[str, Callable[[], str]] = {
     "reference/cli.md": command_line_page.as_markdown,
     "reference/http-api.md": http_api_page.as_markdown,
     "reference/lifecycle.md": lifecycle_page.as_markdown,
+    "figures.md": figures_page.as_markdown,
+    "figures.svg": figures_chart.as_svg,
 }
 
 
