@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
 
 import pytest
 
-from holdfast import ConfigError, Holdfast
+from holdfast import ConfigError, Holdfast, Limit, Workflow
 from holdfast.client.acting import system_user
 from tests.client.conftest import Hands
 
@@ -69,6 +72,42 @@ def test_async_tasks_act_each_for_themselves(app: Holdfast) -> None:
         ("ben", "queue ben"),
     }
     assert {queue.paused_by for queue in app.control.queues.list()} == {"anna", "ben"}
+
+
+def test_the_record_names_whom_the_thing_names(app: Holdfast) -> None:
+    """`by` of a verb, not the user of this process."""
+    control = app.control
+    control.schedules.add("nightly", "@daily", app.named("a").call())
+    wf = Workflow("month")
+    wf.step(app.named("a"))
+    whole = wf.send()
+    control.queues.pause("q", by="ben")
+    control.queues.limit("q", Limit(concurrency=1), by="ben")
+    control.tasks.limit("a", Limit(concurrency=1), by="ben")
+    control.routes.set("a", "q", by="ben")
+    control.schedules.pause("nightly", by="ben")
+    control.workflows.pause(whole.id, by="ben")
+    entries = control.audit.list(by="ben").entries
+    assert [each.verb for each in entries] == [
+        "pause", "pause", "set_route", "limit", "limit", "pause",
+    ]  # fmt: skip
+    assert whole.info().paused_by == "ben"
+    assert control.routes.list()[0].set_by == "ben"
+
+
+@pytest.mark.parametrize("by", ["", "a\nb", "a\x1b[31m", "x" * 2000, 7])
+def test_whom_a_verb_names_is_a_line_of_text(app: Holdfast, by: Any) -> None:
+    control = app.control
+    verbs: list[Callable[[], object]] = [
+        lambda: control.queues.pause("q", by=by),
+        lambda: control.queues.limit("q", None, by=by),
+        lambda: control.routes.set("a", "q", by=by),
+        lambda: control.schedules.pause("nightly", by=by),
+        lambda: control.workflows.pause(UUID(int=1), by=by),
+    ]
+    for verb in verbs:
+        with pytest.raises(ConfigError, match="by="):
+            verb()
 
 
 def test_pages_and_filters(app: Holdfast) -> None:

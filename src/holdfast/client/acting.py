@@ -16,6 +16,7 @@ from typing import Final, Self, TypeVar
 from uuid import UUID
 
 from holdfast.core.errors import ConfigError
+from holdfast.core.options import checks
 from holdfast.core.payload.codec import to_json
 from holdfast.core.text import clean
 from holdfast.store.op import Mode, Op, Steps
@@ -29,6 +30,7 @@ __all__ = [
     "effect_on",
     "recorded",
     "system_user",
+    "who_acts",
 ]
 
 T = TypeVar("T")
@@ -102,6 +104,11 @@ def actor_here() -> str:
     return _here().by
 
 
+def who_acts(by: str | None) -> str:
+    """Who is said to act, or else who does: what is written beside the thing and in the record."""
+    return actor_here() if by is None else checks.one_line(by, "by")
+
+
 def _here() -> _Actor:
     return _actor.get() or _Actor(system_user(), f"program on {socket.gethostname()}")
 
@@ -122,10 +129,16 @@ def effect_on(ids: Sequence[bytes], changes: dict[str, object] | None = None) ->
 
 
 def recorded(
-    verb: str, make: Callable[[], Op[T]], effect: Callable[[T], Effect]
+    verb: str,
+    make: Callable[[], Op[T]],
+    effect: Callable[[T], Effect],
+    *,
+    by: str | None = None,
 ) -> Callable[[], Op[T]]:
-    """The same operation, which writes down that it was done, by whom and to how many."""
+    """The same operation, which writes down that it was done, by whom (who acts here, unless `by`
+    is somebody else) and to how many."""
     actor = _here()
+    who = clean(actor.by if by is None else by, _LONGEST)
 
     def steps() -> Steps[T]:
         answer = yield from make()
@@ -134,7 +147,7 @@ def recorded(
             detail = None if done.detail is None else clean(to_json(done.detail), _LONGEST_DETAIL)
             yield from add_entry(
                 NewEntry(
-                    clean(actor.by, _LONGEST),
+                    who,
                     actor.origin,
                     verb,
                     clean(done.subject, _LONGEST),

@@ -15,7 +15,7 @@ from typing import Final, TypeVar, Unpack
 from uuid import UUID
 
 from holdfast.client.access import Access
-from holdfast.client.acting import Acting, Effect, actor_here, effect_on, recorded
+from holdfast.client.acting import Acting, Effect, effect_on, recorded, who_acts
 from holdfast.client.audit_control import AuditControl
 from holdfast.client.dead_letter_control import DeadLetterControl
 from holdfast.client.doctor.examined import ExaminedStore
@@ -338,9 +338,9 @@ def _kind(found: diagnosis.PendingKind) -> WaitingKind:
 
 
 def _pausing(queue: str, by: str | None) -> Callable[[], Op[None]]:
-    who = actor_here() if by is None else checks.one_line(by, "by")
+    who = who_acts(by)
     verb = partial(queues.pause, checks.queue_name(queue), by=who)
-    return recorded("pause", verb, lambda _: Effect(1, f"queue {queue}"))
+    return recorded("pause", verb, lambda _: Effect(1, f"queue {queue}"), by=who)
 
 
 def _resuming(queue: str) -> Callable[[], Op[bool]]:

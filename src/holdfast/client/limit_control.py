@@ -12,7 +12,7 @@ from dataclasses import asdict
 from functools import partial
 
 from holdfast.client.access import Access
-from holdfast.client.acting import Effect, recorded
+from holdfast.client.acting import Effect, recorded, who_acts
 from holdfast.core.limiting import queue_scope, task_scope
 from holdfast.core.options import checks
 from holdfast.core.options.limit import Limit, Limits, read
@@ -88,9 +88,10 @@ def _limiting(
     scope: str, subject: str, limit: Limits | None, by: str | None
 ) -> Callable[[], Op[None]]:
     given = read(limit)
-    choosing = partial(limits.choose, scope, given, by=_who(by))
+    who = who_acts(by)
+    choosing = partial(limits.choose, scope, given, by=who)
     detail = {"limits": [asdict(each) for each in given or ()]}
-    return recorded("limit", choosing, lambda _: Effect(1, subject, detail))
+    return recorded("limit", choosing, lambda _: Effect(1, subject, detail), by=who)
 
 
 def _ordering(queue: str, fair: bool) -> Callable[[], Op[None]]:
@@ -101,7 +102,3 @@ def _ordering(queue: str, fair: bool) -> Callable[[], Op[None]]:
         partial(limits.set_fair, name, turns),
         lambda _: Effect(1, f"queue {name}", detail),
     )
-
-
-def _who(by: str | None) -> str | None:
-    return None if by is None else checks.one_line(by, "by")

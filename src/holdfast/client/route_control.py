@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from holdfast.client.access import Access
-from holdfast.client.acting import Effect, actor_here, recorded
+from holdfast.client.acting import Effect, recorded, who_acts
 from holdfast.client.info import Listing
 from holdfast.core.errors import ConfigError, UnreadableRow
 from holdfast.core.moment import from_us
@@ -24,7 +24,6 @@ from holdfast.store.verbs import routes
 
 __all__ = ["RouteControl", "RouteInfo"]
 
-_LONGEST_BY: Final = 1000
 _LONGEST_PATTERN: Final = 10_000
 
 
@@ -95,11 +94,9 @@ def _setting(
     pattern: str, queues: str | Mapping[str, int], by: str | None
 ) -> Callable[[], Op[None]]:
     known, targets = read_pattern(pattern), read_queues(queues)
-    who: object = by
-    if who is not None and not isinstance(who, str):
-        raise ConfigError(f"by={who!r:.100} is not a text", option="by")
-    verb = partial(routes.set_route, known, targets, by=clean(by or actor_here(), _LONGEST_BY))
-    return recorded("set_route", verb, lambda _: Effect(1, f"route {known}", targets))
+    who = who_acts(by)
+    verb = partial(routes.set_route, known, targets, by=who)
+    return recorded("set_route", verb, lambda _: Effect(1, f"route {known}", targets), by=who)
 
 
 def _deleting(pattern: str) -> Callable[[], Op[bool]]:

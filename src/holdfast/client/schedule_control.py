@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, Unpack
 from uuid import UUID
 
 from holdfast.client.access import Access
-from holdfast.client.acting import Effect, actor_here, recorded
+from holdfast.client.acting import Effect, actor_here, recorded, who_acts
 from holdfast.client.handle import TaskHandle
 from holdfast.client.info import Listing
 from holdfast.client.workflow_handle import WorkflowHandle
@@ -281,10 +281,15 @@ def definition_of(
 
 
 def _recorded(
-    verb: str, name: str, make: Callable[[], Op[Any]], count: Callable[[Any], int]
+    verb: str,
+    name: str,
+    make: Callable[[], Op[Any]],
+    count: Callable[[Any], int],
+    *,
+    by: str | None = None,
 ) -> Callable[[], Op[Any]]:
     subject = f"schedule {name}"
-    return recorded(verb, make, lambda answer: Effect(count(answer), subject))
+    return recorded(verb, make, lambda answer: Effect(count(answer), subject), by=by)
 
 
 def _adding(
@@ -297,7 +302,8 @@ def _adding(
 
 def _pausing(name: str, by: str | None) -> Callable[[], Op[bool]]:
     known = checks.schedule_name(name)
-    return _recorded("pause", known, partial(schedules.pause, known, by=by or actor_here()), int)
+    who = who_acts(by)
+    return _recorded("pause", known, partial(schedules.pause, known, by=who), int, by=who)
 
 
 def _resuming(name: str) -> Callable[[], Op[bool]]:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from holdfast.client.access import Access
-from holdfast.client.acting import Effect, actor_here, recorded
+from holdfast.client.acting import Effect, recorded, who_acts
 from holdfast.core.errors import HoldfastError, IllegalTransition, TaskNotFound
 from holdfast.core.status import WorkflowStatus
 from holdfast.core.workflows.lifecycle import WorkflowVerb
@@ -90,14 +90,14 @@ def cancel(
     workflow_id: bytes, *, cleanup: bool = True, by: str | None = None
 ) -> Program[WorkflowStatus]:
     """Let a whole wind down; the status it has then. One that has ended is left as it is."""
-    who = by or actor_here()
+    who = who_acts(by)
 
     @writes
     def said() -> OpSteps[bool]:
         yield from one(workflow_id)
         return (yield from steering.cancel(workflow_id, by=who, cleanup=cleanup))
 
-    if (yield _recorded(WorkflowVerb.CANCEL, said, workflow_id)):
+    if (yield _recorded(WorkflowVerb.CANCEL, said, workflow_id, by=who)):
         yield from _to_the_end(partial(steering.stop_some, workflow_id))
     whole: WorkflowRecord = yield partial(one, workflow_id)
     return whole.status
@@ -105,7 +105,7 @@ def cancel(
 
 def pause(workflow_id: bytes, *, by: str | None = None) -> Program[WorkflowStatus]:
     """Hold what has not begun; raises unless the whole runs, or is paused."""
-    who = by or actor_here()
+    who = who_acts(by)
 
     @writes
     def said() -> OpSteps[list[bytes]]:
@@ -115,7 +115,7 @@ def pause(workflow_id: bytes, *, by: str | None = None) -> Program[WorkflowStatu
             raise _refusal(whole, WorkflowVerb.PAUSE)
         return paused
 
-    for part in (yield _recorded(WorkflowVerb.PAUSE, said, workflow_id)):
+    for part in (yield _recorded(WorkflowVerb.PAUSE, said, workflow_id, by=who)):
         yield from _to_the_end(partial(dependents.hold, part))
     whole: WorkflowRecord = yield partial(one, workflow_id)
     return whole.status
@@ -201,7 +201,7 @@ def _refusal(whole: WorkflowRecord, verb: WorkflowVerb) -> IllegalTransition:
 
 
 def _recorded(
-    verb: WorkflowVerb, make: Callable[[], Op[T]], workflow_id: bytes
+    verb: WorkflowVerb, make: Callable[[], Op[T]], workflow_id: bytes, *, by: str | None = None
 ) -> Callable[[], Op[T]]:
     def effect(done: T) -> Effect:
         count = 1 if done else 0
@@ -211,4 +211,4 @@ def _recorded(
             return Effect(count, f"workflow {UUID(bytes=workflow_id)}", detail)
         return Effect(count, f"workflow {UUID(bytes=workflow_id)}")
 
-    return recorded(verb, make, effect)
+    return recorded(verb, make, effect, by=by)

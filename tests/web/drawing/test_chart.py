@@ -30,6 +30,8 @@ def test_what_is_absent_is_a_gap() -> None:
 
 
 def test_one_value_alone_can_be_seen() -> None:
+    ((line,),) = plot([None, None, 3]).series
+    assert line.points == "225.0,0.0 300.0,0.0"
     ((line,),) = plot([None, 3, None]).series
     assert len(line.points.split()) == 2
 

@@ -201,6 +201,30 @@ def test_pages_of_the_list(app: Holdfast, admin: WebClient) -> None:
     assert found == sorted(ids, reverse=True)
 
 
+def test_a_sort_is_of_all_that_fit_or_says_that_it_is_not(app: Holdfast, admin: WebClient) -> None:
+    def named(text: str) -> list[str]:
+        return re.findall(r"<bdi>(sorted\.[0-9]{3})</bdi></a></th>", text)
+
+    def page_of(path: str) -> tuple[list[str], str | None, bool]:
+        text = admin.get(path).text
+        older = re.search(r'rel="next" href="([^"]+)"', text)
+        link = None if older is None else older[1].replace("&amp;", "&")
+        return named(text), link, "are sorted together" in text
+
+    names = [f"sorted.{n * 7 % 150:03d}" for n in range(150)]
+    for name in names:
+        app.options(queue="sorted").send(name)
+    assert page_of("/tasks?queue=sorted&sort=name") == (sorted(names), None, False)
+    assert page_of("/tasks?queue=sorted&sort=-name") == (sorted(names)[::-1], None, False)
+    assert page_of("/tasks?queue=sorted&sort=-age") == (names, None, False)
+    app.named("sorted.000").options(queue="sorted").send_many([(n,) for n in range(100)])
+    found, older, is_part = page_of("/tasks?queue=sorted&sort=name")
+    assert (len(found), is_part) == (200, True)
+    assert found == sorted(["sorted.000"] * 100 + names[50:])
+    assert older is not None
+    assert page_of(older) == (sorted(names[:50]), None, True)
+
+
 def test_new_rows_wait_behind_a_link(app: Holdfast, zoo: Zoo, admin: WebClient) -> None:
     text = admin.get("/tasks").text
     again = re.search(r'data-again="([^"]+)"', text)
@@ -215,7 +239,7 @@ def test_new_rows_wait_behind_a_link(app: Holdfast, zoo: Zoo, admin: WebClient) 
     app.named("many").send_many([(n,) for n in range(200)])
     after = admin.get(path, headers={"X-Holdfast-Live": "1"}).text
     assert re.findall(r'id="t-([0-9a-f-]+)"', after) == before
-    assert "100 or more" in after
+    assert "Show 50 or more newer" in after
 
 
 def test_what_has_not_changed_is_not_sent_again(zoo: Zoo, admin: WebClient) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
 from typing import Final
 
 import click
@@ -68,7 +66,7 @@ def list_(session: CommandSession) -> None:
 @click.argument(
     "names", metavar="QUEUE...", nargs=-1, required=True, shell_complete=completion.queues
 )
-@click.option("--by", help="Who pauses it, for others to see; default: you, on this machine.")
+@click.option("--by", help="Who pauses it, for others to see; default: you.")
 @click.option("--force", is_flag=True, help="Also a queue that nobody has seen yet.")
 @operates()
 def pause(session: CommandSession, names: tuple[str, ...], by: str | None, force: bool) -> None:
@@ -78,7 +76,7 @@ def pause(session: CommandSession, names: tuple[str, ...], by: str | None, force
         if not session.control.queues.seen(name):
             raise NotDone(_unseen(session, name))
     for name in names:
-        session.control.queues.pause(name, by=by or _operator())
+        session.control.queues.pause(name, by=by)
     _report(session, dict.fromkeys(names, True), "paused")
 
 
@@ -103,7 +101,7 @@ def limit(session: CommandSession, name: str, given: GivenLimit, fair: bool | No
     checks.queue_name(name)
     control = session.control.queues
     if given.is_given:
-        control.limit(name, given.limit, by=_operator())
+        control.limit(name, given.limit)
     if fair is not None:
         control.fair(name, fair)
     queue = next((queue for queue in control.list() if queue.name == name), None)
@@ -151,11 +149,3 @@ def _report(session: CommandSession, changed: dict[str, bool], past: str) -> Non
 def _count(number: int) -> Cell:
     more = "+" if number >= COUNT_CAP else ""
     return Cell(f"{number:,}{more}", piped=f"{number}{more}")
-
-
-def _operator() -> str:
-    try:
-        name = getpass.getuser()
-    except (OSError, KeyError):
-        name = "?"
-    return f"{name}@{socket.gethostname()}"

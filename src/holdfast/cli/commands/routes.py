@@ -12,7 +12,6 @@ from holdfast.cli.render import json_document
 from holdfast.cli.render.table import TextColumn
 from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
 from holdfast.cli.session import CommandSession, NotDone, operates
-from holdfast.client.acting import actor_here
 
 _WEIGHT: Final = re.compile("0*[1-9][0-9]{0,9}")
 _COLUMNS: Final = (
@@ -64,7 +63,7 @@ def set_(session: CommandSession, pattern: str, queues: tuple[str, ...]) -> None
     holdfast routes set 'mail.*' mail
     """
     targets = _targets(queues)
-    session.control.routes.set(pattern, targets, by=actor_here())
+    session.control.routes.set(pattern, targets)
     served = {
         queue
         for worker in session.control.workers.list()

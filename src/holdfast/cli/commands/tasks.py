@@ -22,7 +22,6 @@ from holdfast.cli.render.task_detail import TaskReport, show_task
 from holdfast.cli.render.task_log import show_log
 from holdfast.cli.selection import Selection, TaskFilters, filters, selects, show_page, unknown_task
 from holdfast.cli.session import CommandSession, NotDone, operates
-from holdfast.client.acting import actor_here
 from holdfast.client.ending_tail import EndingFilter
 from holdfast.client.redacted import redacted_attempt, redacted_task, redacted_why
 from holdfast.client.sending.dispatch import Dispatch
@@ -86,7 +85,7 @@ def limit(session: CommandSession, name: str, given: GivenLimit) -> None:
     """
     control = session.control.tasks
     if given.is_given:
-        control.limit(name, given.limit, by=actor_here())
+        control.limit(name, given.limit)
         if session.place.tasks and session.place.tasks.find(name) is None:
             so = "the limit is kept for a task of this very name"
             session.screen.remark(unknown_task(session, name, None, so))

@@ -263,7 +263,8 @@ class Form:
         if self._is_builder:
             raise ConfigError(
                 f"{self._name!r} is a workflow, and a send by its name would be a task: call the "
-                "send of its function, or app.control.schedules.add with a call of it",
+                "send of its function, app.named_workflow(…).send_plain, `holdfast workflows "
+                "send`, or POST /api/v1/workflows",
                 option="name",
             )
         args_json, kwargs_json, special = encode_arguments(args, kwargs, limit)

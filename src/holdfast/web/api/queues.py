@@ -129,7 +129,7 @@ async def show_queue(context: Context, queue: str) -> QueueDocument:
 async def pause_queue(context: Context, queue: str) -> ChangedDocument:
     """Let nothing more be claimed from a queue. What runs goes on."""
     async with context.acting():
-        await context.control.queues.apause(queue, by=context.visitor.name)
+        await context.control.queues.apause(queue)
     return ChangedDocument(changed=True)
 
 
@@ -144,7 +144,7 @@ async def resume_queue(context: Context, queue: str) -> ChangedDocument:
 async def limit_queue(context: Context, queue: str, body: LimitsBody) -> ChangedDocument:
     """Limit a queue, at once and in the whole fleet; an empty list removes what was set."""
     async with context.acting():
-        await context.control.queues.alimit(queue, limits_of(body), by=context.visitor.name)
+        await context.control.queues.alimit(queue, limits_of(body))
     return ChangedDocument(changed=True)
 
 
@@ -160,7 +160,7 @@ async def order_queue(context: Context, queue: str, body: FairBody) -> ChangedDo
 async def limit_task(context: Context, name: str, body: LimitsBody) -> ChangedDocument:
     """Limit a task instead of what its code says; an empty list: as its code says."""
     async with context.acting():
-        await context.control.tasks.alimit(name, limits_of(body), by=context.visitor.name)
+        await context.control.tasks.alimit(name, limits_of(body))
     return ChangedDocument(changed=True)
 
 

@@ -67,7 +67,7 @@ async def list_routes(context: Context) -> RouteList:
 async def set_route(context: Context, pattern: str, body: RouteBody) -> ChangedDocument:
     """Send the tasks of this name, or of names like it (`mail.*`), to queues by weight."""
     async with context.acting():
-        await context.control.routes.aset(pattern, body.queues, by=context.visitor.name)
+        await context.control.routes.aset(pattern, body.queues)
     return ChangedDocument(changed=True)
 
 

@@ -116,7 +116,9 @@ def _lines(values: Values, top: float, width: float, height: float, margin: floa
         elif stretch:
             if len(stretch) == 1:
                 x, y = stretch[0]
-                stretch.append((min(width, x + step / 2), y))
+                # The last one has no room but before it.
+                other = x + step / 2 if x + step / 2 <= width else x - step / 2
+                stretch = sorted([(x, y), (other, y)])
             points = " ".join(f"{x:.1f},{y:.1f}" for x, y in stretch)
             first, last = stretch[0][0], stretch[-1][0]
             area = f"{first:.1f},{height:g} {points} {last:.1f},{height:g}"

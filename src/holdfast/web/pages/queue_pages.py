@@ -108,9 +108,7 @@ async def show_queue(context: Context) -> Response:
 async def pause(context: Context) -> Response:
     """Let nothing more be claimed from it."""
     async with context.acting():
-        await context.control.queues.apause(
-            context.request.path_params["name"], by=context.visitor.name
-        )
+        await context.control.queues.apause(context.request.path_params["name"])
     return _back(context)
 
 
@@ -137,7 +135,7 @@ async def limit(context: Context) -> Response:
     if concurrency or rate:
         wanted = Limit(concurrency=int(concurrency) if concurrency else None, rate=rate or None)
     async with context.acting():
-        await context.control.queues.alimit(name, wanted, by=context.visitor.name)
+        await context.control.queues.alimit(name, wanted)
     return RedirectResponse(context.url(f"/queues/{name}", done="limit"), status_code=303)
 
 

@@ -213,7 +213,7 @@ async def pause(context: Context) -> Response:
     name: str = context.request.path_params["name"]
     await _found(context, name)
     async with context.acting():
-        await context.control.schedules.apause(name, by=context.visitor.name)
+        await context.control.schedules.apause(name)
     return _back(context, name, "pause")
 
 
@@ -280,9 +280,9 @@ _P: Final = "/schedules/{name}"
 ROUTES: Final = (
     _page("/schedules", ("GET",), show_schedules, needs=Role.READ, name="schedules"),
     _page(_P, ("GET",), show_schedule, needs=Role.READ, name="schedule"),
-    _page(f"{_P}/pause", ("POST",), pause, needs=Role.ADMIN, name="schedule-pause"),
-    _page(f"{_P}/resume", ("POST",), resume, needs=Role.ADMIN, name="schedule-resume"),
+    _page(f"{_P}/pause", ("POST",), pause, needs=Role.OPERATE, name="schedule-pause"),
+    _page(f"{_P}/resume", ("POST",), resume, needs=Role.OPERATE, name="schedule-resume"),
     _page(f"{_P}/run-now", ("POST",), run_now, needs=Role.OPERATE, name="schedule-run-now"),
-    _page(f"{_P}/backfill", ("POST",), backfill, needs=Role.ADMIN, name="schedule-backfill"),
+    _page(f"{_P}/backfill", ("POST",), backfill, needs=Role.OPERATE, name="schedule-backfill"),
     _page(f"{_P}/delete", ("POST",), delete, needs=Role.ADMIN, name="schedule-delete"),
 )

@@ -1,5 +1,8 @@
 """The list of tasks: filters in the URL, pages by key, rows that stay where they are.
 
+A page is the newest that fit. Sorted by something else it is longer, and says so if more fit than
+it holds: no index has such an order, so what is not on the page is not part of it.
+
 A page that is open asks again with the id of its first row (`top`): it is given the same rows as
 they stand now, and how many newer ones there are, which wait behind a link.
 """
@@ -33,8 +36,8 @@ from holdfast.web.route import WebRoute
 __all__ = ["ROUTES", "TaskRow", "rows_of"]
 
 PAGE: Final = 50
-_NEWER: Final = 100
-"""Up to how many newer tasks are counted."""
+_SORTED: Final = 200
+"""How many are sorted together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,12 @@ async def show_tasks(context: Context) -> Response:
     sort = _last(asked, "sort")
     sort = sort if sort.lstrip("-") in SORTS else "age"
     before, top = _id(_last(asked, "before")), _id(_last(asked, "top"))
+    size = PAGE if sort == "age" else _SORTED
     now = await context.control.anow()
     page, newer = await spared(
         context.app,
-        ("tasks", choice, before, top),
-        lambda: _page(context, choice, now, before, top),
+        ("tasks", choice, before, top, size),
+        lambda: _page(context, choice, now, before, top, size),
     )
     counts = await shared(
         context.app,
@@ -96,6 +100,8 @@ async def show_tasks(context: Context) -> Response:
         problem=problem,
         rows=rows,
         newer=newer,
+        most_newer=size,
+        is_part=sort != "age" and (page.next is not None or before is not None),
         unreadable=page.unreadable,
         newest=context.url("/tasks", **shown) if before is not None else None,
         older=context.url("/tasks", **{**shown, "before": page.next}) if page.next else None,
@@ -117,26 +123,23 @@ async def _page(
     now: datetime,
     before: UUID | None,
     top: UUID | None,
+    size: int,
 ) -> tuple[TaskPage, int]:
     tasks = context.control.tasks
     where = choice.filter(now)
-    if top is None or before is not None:
-        return await _filled(context, where, before, PAGE), 0
-    page = await tasks.alist(limit=PAGE + _NEWER, **where)
+    page = await _filled(context, where, before, size)
     ids = [info.id for info in page.tasks]
-    if top in ids:
-        newer = ids.index(top)
-        kept = page.tasks[newer : newer + PAGE]
-        rest = kept[-1].id if newer + PAGE < len(ids) else page.next
-        return TaskPage(kept, rest, page.unreadable), newer
+    if top is None or before is not None or ids[:1] == [top]:
+        return page, 0
+    newer = ids.index(top) if top in ids else size
     first = (await tasks.ashow_many(top)).get(top)
     try:
-        rest_of = await tasks.alist(before=top, limit=PAGE, **where)
+        rest = await tasks.alist(before=top, limit=size - 1, **where)
     except TaskNotFound:
         # It has been deleted since, and its place with it.
-        return await _filled(context, where, None, PAGE), 0
-    kept = [*([first] if first is not None else []), *rest_of.tasks][:PAGE]
-    return TaskPage(kept, rest_of.next, rest_of.unreadable), _NEWER if page.tasks else 0
+        return page, 0
+    kept = [*([first] if first is not None else []), *rest.tasks]
+    return TaskPage(kept, rest.next, rest.unreadable), newer if ids else 0
 
 
 async def _filled(context: Context, where: Any, before: UUID | None, limit: int) -> TaskPage:
@@ -217,7 +220,7 @@ def _ending(info: TaskInfo) -> str:
 
 
 def _sorted(rows: list[TaskRow], sort: str) -> list[TaskRow]:
-    """These rows in another order; the page itself is always the newest that fit."""
+    """These rows in another order."""
     key, reverse = sort.lstrip("-"), sort.startswith("-")
     match key:
         case "name":

@@ -258,7 +258,7 @@ async def act(verb: str, context: Context) -> Response:
     control = context.control.workflows
     async with context.acting():
         if verb == "pause":
-            await control.apause(id, by=context.visitor.name)
+            await control.apause(id)
         elif verb == "delete":
             if not await control.adelete(id):
                 raise TaskNotFound(id.bytes, noun="workflow")
