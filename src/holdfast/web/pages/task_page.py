@@ -20,6 +20,7 @@ from holdfast.web.access import Role
 from holdfast.web.context import Context
 from holdfast.web.drawing.lifecycle_map import Reached, lifecycle_map
 from holdfast.web.pages.dead_letter_page import exception_of
+from holdfast.web.pages.lineage import ancestors
 from holdfast.web.pages.navigation import navigation
 from holdfast.web.pages.task_address import short_id, task_id_of
 from holdfast.web.pages.task_log import LogView, log_view
@@ -123,6 +124,7 @@ async def show_task(context: Context) -> Response:
         log=log,
         log_level=context.request.query_params.get("level"),
         checkpoints=checkpoints,
+        ancestors=await ancestors(context, info),
         children=sent.tasks,
         more_children=sent.next is not None,
         waits_for=[(UUID(bytes=each.parent_id), each) for each in waits_for],
