@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from statistics import median
 
 import pytest
@@ -12,7 +13,7 @@ from tests.support.deadline import until
 from tests.support.site import Site
 from tests.support.sites import MakeSite
 
-USUAL = 0.1
+BOUND = 0.1
 WORST = 0.5
 
 
@@ -28,13 +29,14 @@ def site(make_site: MakeSite) -> Site:
 def test_a_tick_starts_at_its_time(site: Site) -> None:
     seen = len(site.ledger.lines("declared"))
     lines = until(
-        lambda: site.ledger.lines("declared")[seen:][2:] and site.ledger.lines("declared")
+        lambda: site.ledger.lines("declared")[seen:][4:] and site.ledger.lines("declared")
     )
     ahead = time.time() - time.monotonic()
-    late = [line.at + ahead - float(line.key) for line in lines[seen:]]
-    assert min(late) > -0.05
-    assert median(late) < USUAL, late
-    assert max(late) < WORST, late
+    late = sorted(line.at + ahead - float(line.key) for line in lines[seen:])
+    assert late[0] > -0.05
+    # The machine may hold up one of them.
+    assert late[-2] < BOUND, late
+    assert late[-1] < WORST, late
 
 
 @pytest.mark.alone
@@ -42,12 +44,16 @@ def test_a_schedule_that_is_added_wakes_an_idle_worker(site: Site) -> None:
     stamp = site.module.stamp
     # What has to be imported is, so that the time until then is that of the worker.
     site.app.control.schedules.list()
-    at = datetime.now(UTC) + timedelta(seconds=1.5)
-    site.app.control.schedules.add("soon", at, stamp.call("soon"))
-    (line,) = until(lambda: site.ledger.lines("soon"), within=5)
-    ahead = time.time() - time.monotonic()
-    assert -0.05 < line.at + ahead - at.timestamp() < WORST
-    assert float(line.key) == pytest.approx(at.timestamp(), abs=1e-4)
+    late = []
+    for name in ("soon", "soon-again", "soon-at-last"):
+        at = datetime.now(UTC) + timedelta(seconds=0.7)
+        site.app.control.schedules.add(name, at, stamp.call(name))
+        (line,) = until(partial(site.ledger.lines, name), within=5)
+        late.append(line.at + time.time() - time.monotonic() - at.timestamp())
+        assert float(line.key) == pytest.approx(at.timestamp(), abs=1e-4)
+    assert min(late) > -0.05
+    assert median(late) < BOUND, late
+    assert max(late) < WORST, late
 
 
 def test_a_pause_and_what_the_history_says(site: Site) -> None:
@@ -90,4 +96,4 @@ def test_a_tick_that_waits_begins_when_the_prior_run_ends(fresh_site: MakeSite) 
     begun = site.ledger.lines("begun")
     gaps = [begin.at - end.at for begin, end in zip(begun[1:], ended, strict=False)]
     assert min(gaps) > 0
-    assert median(gaps) < USUAL, gaps
+    assert median(gaps) < BOUND, gaps

@@ -3,20 +3,24 @@
 The blocks of one document run in order as one module, in an empty directory, with SQLite as
 the store. Each block stands at the line it has in the document, so a traceback points there.
 A block that opens with ```python title="tasks.py" is saved under that name and imported at
-its place, for examples of more than one file.
+its place, for examples of more than one file. `print(…)  # text` says what is printed, and may
+go on with a colon or a comma and an explanation; "…" is anything.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 
+from holdfast.cli.main import main
 from tests.meta.tree import ROOT, files, shown
 
 FENCE = re.compile(r"^(?P<indent> *)```python(?P<info>[^\n]*)\n(?P<code>.*?)^ *```$", re.S | re.M)
@@ -79,6 +83,57 @@ DOCUMENTS = [
 def test_the_examples_run(path: Path, tmp_path: Path) -> None:
     answer = run(path.read_text(encoding="utf-8"), tmp_path)
     assert answer.returncode == 0, answer.stdout + answer.stderr
+    missing = missed(path.read_text(encoding="utf-8"), answer.stdout)
+    assert not missing, f"these are not printed: {missing}; but:\n{answer.stdout}"
+
+
+def missed(text: str, printed: str) -> list[str]:
+    """What examples say that they print, and do not."""
+    lines = printed.splitlines()
+    return [
+        said
+        for example in examples(text)
+        for said in PROMISE.findall(example.code)
+        if not any(re.fullmatch(pattern, line) for pattern in _patterns(said) for line in lines)
+    ]
+
+
+def _patterns(said: str) -> list[str]:
+    ends = [mark.start() for mark in re.finditer(r"[:,] ", said)]
+    return [".+".join(map(re.escape, said[:end].split("…"))) for end in (*ends, len(said))]
+
+
+PROMISE = re.compile(r"^ *print\(.*\)  # (.+)$", re.M)
+
+
+def test_what_is_not_printed_is_seen() -> None:
+    text = "```python\nprint(1)  # 1: one\nprint(2)  # 3\nprint(4)  # 4, or …\n```\n"
+    assert missed(text, "1\n2\n4\n") == ["3"]
+
+
+CONSOLE = re.compile(r"^ *```(?:console|sh|bash|shell)\n(.*?)^ *```$", re.S | re.M)
+COMMAND = re.compile(r"^ *(?:\$ )?(?:\w+=\$\()?(holdfast [^)|>\n]*)", re.M)
+
+
+@pytest.mark.parametrize("path", [path for path in files() if path.suffix == ".md"], ids=shown)
+def test_commands_exist_with_their_options(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for block in CONSOLE.findall(text):
+        for typed in COMMAND.findall(block.replace("\\\n", " ")):
+            words = shlex.split(typed, comments=True)[1:]
+            command: click.Command = main
+            context = click.Context(command)
+            while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+                name, found, words = command.resolve_command(context, words)
+                assert found is not None, typed
+                command, context = found, click.Context(found, context, info_name=name)
+            try:
+                given, _, _ = command.make_parser(context).parse_args(words)
+            except click.UsageError as problem:
+                pytest.fail(f"{typed}: {problem.format_message()}")
+            module = str(given.get("app") or "").partition(":")[0]
+            titles = {example.module for example in examples(text)} - {None}
+            assert not module or not titles or module in titles, f"{typed}: there is no {module}.py"
 
 
 def test_a_broken_example_is_seen_at_its_line(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ is refused. By a filter, they go page by page through all that fit, and say how 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, Final, Literal, cast
@@ -259,9 +260,9 @@ def _confirm(session: CommandSession, verb: str, chosen: DeadFilter, yes: bool) 
     number = sum(cause.count for cause in found)
     if not number:
         return
-    codes: dict[str, int] = {}
+    codes: Counter[str] = Counter()
     for cause in found:
-        codes[cause.error_code or "-"] = codes.get(cause.error_code or "-", 0) + cause.count
+        codes[cause.exception or cause.error_code or "-"] += cause.count
     confirm(f"{verb} {_letters(number)} ({_codes(codes)})?")
 
 

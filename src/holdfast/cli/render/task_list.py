@@ -79,7 +79,7 @@ def show_tasks(
     if rest is not None:
         screen.remark(f"there may be more: --after {rest}")
     elif not tasks and not page.unreadable:
-        screen.remark(f"no task fits ({place})")
+        screen.remark(f"no {'dead letter' if dead else 'task'} fits ({place})")
 
 
 def id_cell(task: UUID) -> Cell:
