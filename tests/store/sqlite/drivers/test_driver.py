@@ -57,6 +57,25 @@ def test_rows_for_which_nothing_was_written_are_told(connection: Connection) -> 
     assert connection.execute("SELECT count(*) FROM t") == [(4,)]
 
 
+def test_a_statement_is_not_planned_anew_for_other_values(connection: Connection) -> None:
+    asked: list[object] = []
+
+    def authorize(*about: object) -> int:
+        asked.append(about)
+        return 0
+
+    connection._raw.set_authorizer(authorize)
+    query = "SELECT a FROM (SELECT a FROM t ORDER BY a LIMIT 1000) LIMIT ?1"
+    connection.execute(query, (1,))
+    planned = len(asked)
+
+    for limit in (2, 2, 3):
+        connection.execute(query, (limit,))
+
+    assert planned > 0
+    assert len(asked) == planned
+
+
 def test_a_row_that_is_refused_among_many_raises(connection: Connection) -> None:
     with pytest.raises(ConstraintViolated):
         connection.write_many("INSERT INTO t VALUES (?1, ?2)", [(1, "a"), (2, "")])

@@ -8,6 +8,7 @@ one process on one file would cancel each other's locks.
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
@@ -86,6 +87,9 @@ def _open(path: str, busy_timeout: float) -> Sqlite3Connection:
         )
     except sqlite3.Error as error:
         raise faults.translate(result_code(error), str(error), path) from error
+    if sys.version_info >= (3, 12):
+        # Or some statements are parsed and planned anew for each execution (see `apsw_driver`).
+        raw.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, True)
     return Sqlite3Connection(raw, path)
 
 
