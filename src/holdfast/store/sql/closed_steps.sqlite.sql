@@ -1,8 +1,13 @@
 -- Which of these steps must not run again: their workflow, or one that it is a part of, has completed or
--- winds down; or a step that had handed over to them has completed without them.
+-- winds down; or a step that had handed over to them has completed without them; or what they had handed
+-- over to has been deleted.
 -- Differs from PostgreSQL in how a batch is bound.
 WITH RECURSIVE below (id, scope_id, workflow_id, is_closed) AS (
-    SELECT id, scope_id, workflow_id, 0
+    SELECT
+        id, scope_id, workflow_id,
+        ifnull(handed_over, 0) AND NOT EXISTS (
+            SELECT 1 FROM holdfast_scopes AS left_by WHERE left_by.scope_id = holdfast_tasks.id
+        )
     FROM holdfast_tasks
     WHERE id IN (SELECT value FROM json_each(:ids))
     UNION

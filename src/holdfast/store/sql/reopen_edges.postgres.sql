@@ -1,4 +1,5 @@
--- A parent was resubmitted: open again its edges to children that have not run because of it.
+-- A parent was resubmitted: open again its edges to children that have not run because of it. (The pause
+-- of a part has the id of the step that added it: that is no such edge.)
 -- `satisfied` keeps what the edge had counted for, which the caller gives back to the child.
 -- Differs from SQLite in how a batch is bound.
 UPDATE holdfast_task_dependencies AS edge
@@ -7,7 +8,8 @@ WHERE edge.parent_id = ANY (:parents::uuid[])
     AND edge.resolved
     AND EXISTS (
         SELECT FROM holdfast_tasks AS child
-        WHERE child.id = edge.child_id
+        WHERE child.id = edge.child_id AND child.handed_over IS NOT TRUE
+            AND child.workflow_id IS DISTINCT FROM edge.parent_id
             AND (child.status = 'WAITING'
                 OR (child.status = 'CANCELLED'
                     AND child.error_code IN (

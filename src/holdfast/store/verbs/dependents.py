@@ -244,6 +244,7 @@ def _resolve_edges(ended: Sequence[EndedStep], most: int) -> Steps[Rows]:
     if all_of:
         found = yield Statement("resolve_edges", _ends(all_of))
     if many:
+        most = max(0, most)
         some: Rows = yield Statement("resolve_some_edges", {**_ends(many), "most": most})
         found = [*found, *some]
         if len(some) >= most:
@@ -398,12 +399,30 @@ def pause_down(workflow_id: bytes, by: str | None) -> Steps[list[bytes]]:
     seen, new = set[bytes](), {workflow_id}
     # The whole before its parts, until there are no more: one that starts a part looks at it first.
     while new:
-        done = yield Statement("pause_workflow", {"ids": Uuids(sorted(new)), "paused_by": by})
+        ids = Uuids(sorted(new))
+        # Also those that are paused already: who resumes them at this moment must see what we do.
+        yield Statement("lock_wholes", {"ids": ids})
+        done = yield Statement("pause_workflow", {"ids": ids, "paused_by": by})
         paused += rows.uuids(done)
         seen |= new
         parts = yield Statement("live_parts", {"id": workflow_id})
         new = {*rows.uuids(parts)} - seen
     return sorted(paused)
+
+
+def resume_down(workflow_id: bytes) -> Steps[list[bytes]]:
+    """Say that the pause of a whole and of its parts is over; of which it was not. `let_go` does
+    the rest."""
+    resumed: list[bytes] = []
+    seen, new = set[bytes](), {workflow_id}
+    # As they are paused: a part that is being started has looked at the whole, which waits for it.
+    while new:
+        done = yield Statement("resume_workflow", {"ids": Uuids(sorted(new))})
+        resumed += rows.uuids(done)
+        seen |= new
+        parts = yield Statement("live_parts", {"id": workflow_id})
+        new = {*rows.uuids(parts)} - seen
+    return sorted(resumed)
 
 
 HOLD_BATCH = 200

@@ -25,7 +25,7 @@ from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import At, Channel, Hint, Ints, Statement, Steps, Uuids, writes
 from holdfast.store.verbs import step_counts
-from holdfast.store.verbs.dependents import count, is_satisfied, resolve
+from holdfast.store.verbs.dependents import count, is_satisfied, resolve, resume_down
 from holdfast.store.verbs.reopened_edges import refuse, reopen
 from holdfast.store.verbs.returned_steps import restrain
 
@@ -107,8 +107,12 @@ def begin(workflow_id: bytes, *, fresh: bool = False) -> Steps[list[bytes]]:
     None if the whole has completed, or is winding down. `UniqueConflict` if another one has its
     unique key by now.
     """
+    # One that ends, or is stopped, at this moment has done so before it is judged.
+    yield Statement("lock_family", {"id": workflow_id})
     found = yield Statement("begin_resubmit", {"id": workflow_id, "fresh": fresh})
     begun = sorted(rows.uuids(found))
+    if begun:
+        yield from resume_down(workflow_id)
     lost = (yield Statement("lost_key", {"id": workflow_id})) if workflow_id in begun else ()
     if lost:
         name, slot = rows.texts(lost[0])
@@ -280,10 +284,18 @@ def _again(
     above = yield Statement("step_relatives", {"ids": Uuids(sorted(ids))})
     yield Statement("lock_tasks", {"ids": Uuids(sorted({*ids, *rows.uuids(above)}))})
     if still is not None:
-        ids = [*rows.uuids((yield still))]
+        # No others: neither they nor their parents are locked.
+        ids = [*{*ids}.intersection(rows.uuids((yield still)))]
     found = yield Statement("ended_steps", {"ids": Uuids(sorted(ids))})
     candidates = [step for step in map(_EndedStep._make, found) if rows.is_uuid(step.id)]
     ids = Uuids(sorted(rows.uuid(step.id) for step in candidates))
+    # Before anything is judged: whoever ends something of these scopes has ended it, or waits. So
+    # none of them completes without what runs again, and no gate opens unseen.
+    yield (
+        Statement("lock_children", {"ids": ids}),
+        Statement("lock_places", {"ids": ids}),
+        Statement("lock_homes", {"ids": ids}),
+    )
     closed = set(rows.uuids((yield Statement("closed_steps", {"ids": ids}))))
     candidates = [step for step in candidates if rows.uuid(step.id) not in closed]
     if not candidates:
@@ -343,7 +355,9 @@ class _Judgement:
         self._steps = {rows.uuid(step.id): step for step in candidates}
         self._edges: defaultdict[bytes, list[_Edge]] = defaultdict(list)
         for edge in edges:
-            self._edges[rows.uuid(edge.child_id)].append(edge)
+            child = rows.uuid(edge.child_id)
+            if not self._steps[child].handed_over:
+                self._edges[child].append(edge)
         self.again: set[bytes] = set()
 
     @property
@@ -382,23 +396,29 @@ class _Judgement:
 
     def _accept(self, id: bytes) -> bool:
         open_, needed = self._counts(id)
-        if needed <= open_:
+        able = needed <= open_ or bool(self._steps[id].handed_over)
+        if able:
             # At once: it is a parent of those that follow.
             self.again.add(id)
-        return needed <= open_
+        return able
 
     def _counts(self, id: bytes) -> tuple[int, int]:
+        step = self._steps[id]
+        if step.handed_over:
+            # Its code has run: how its parents stand is nothing to it any more.
+            return step.deps_open, step.deps_needed
         states = [self._state(edge) for edge in self._edges[id]]
         met = sum(bool(edge.resolved and edge.satisfied) for edge in self._edges[id])
-        needed: int = self._steps[id].deps_needed + met - states.count(_SATISFIED)
+        needed: int = step.deps_needed + met - states.count(_SATISFIED)
         return states.count(_OPEN), needed
 
     def _state(self, edge: _Edge) -> int:
+        if edge.kind == "pause":
+            # It may have ended while it was held, and the pause be over. If not, it is held anew.
+            return _SATISFIED
         if not edge.resolved:
             # Nobody has told it of that end yet, and somebody will.
             return _OPEN
-        if edge.kind == "pause":
-            return _SATISFIED
         if edge.kind in ("error gate", "end gate"):
             # Whether it opens again is known when all steps have been looked at.
             return _OPEN

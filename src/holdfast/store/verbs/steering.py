@@ -14,7 +14,13 @@ from typing import NamedTuple
 from holdfast.store import rows
 from holdfast.store.op import Statement, Steps, Uuids, reads, writes
 from holdfast.store.verbs.cancel import cancel_steps
-from holdfast.store.verbs.dependents import HOLD_BATCH, let_go, pause_down, resolve_parked
+from holdfast.store.verbs.dependents import (
+    HOLD_BATCH,
+    let_go,
+    pause_down,
+    resolve_parked,
+    resume_down,
+)
 from holdfast.store.verbs.end_reasons import reason_of_stop
 from holdfast.store.verbs.operate import remove
 
@@ -50,11 +56,18 @@ def _stop(workflow_id: bytes, why: str, by: str | None, stop_all: bool) -> Steps
 @writes
 def stop_some(workflow_id: bytes, *, batch: int = STOP_BATCH) -> Steps[int]:
     """Cancel steps of a workflow that winds down; how many. None: all, for now."""
-    found = yield Statement("stoppable_steps", {"id": workflow_id, "batch": batch})
+    stoppable = Statement("stoppable_steps", {"id": workflow_id, "batch": batch})
+    found = yield stoppable
     done = len(found)
     if found:
-        yield from cancel_steps([*rows.uuids(found)], reason_of_stop(found[0][1]))
-    else:
+        # It may have ended meanwhile, and have been resubmitted: what is locked and still to be
+        # stopped keeps it from ending.
+        ids = {*rows.uuids(found)}
+        yield Statement("lock_tasks", {"ids": Uuids(sorted(ids))})
+        still = [row for row in (yield stoppable) if rows.uuid(row[0]) in ids]
+        if still:
+            yield from cancel_steps([*rows.uuids(still)], reason_of_stop(still[0][1]))
+    elif (yield Statement("is_released", {"id": workflow_id})):
         # What is left of it must not wait for a pause, nor a failure for somebody to accept it.
         done = yield from let_go(workflow_id)
     parts = yield Statement("stop_parts", {"id": workflow_id})
@@ -76,9 +89,7 @@ def resume(workflow_id: bytes) -> Steps[list[bytes]]:
 
     `release_some` does the rest.
     """
-    parts = yield Statement("live_parts", {"id": workflow_id})
-    resumed = yield Statement("resume_workflow", {"ids": Uuids(sorted(rows.uuids(parts)))})
-    return sorted(rows.uuids(resumed))
+    return (yield from resume_down(workflow_id))
 
 
 @writes
