@@ -152,6 +152,20 @@ def test_every_page_of_every_store(
     assert wrong == []
 
 
+def test_names_have_room_at_every_width(page: Page, scene: Scene) -> None:
+    scene.app.control.schedules.run_now(SCHEDULE)
+    wanted = {"/tasks": ("Name", 120), f"/schedules/{SCHEDULE}": ("Because", 120)}
+    narrow = []
+    for path, (column, least) in wanted.items():
+        page.goto(scene.address + path)
+        for width in (1440, 1401, 1321, 1280, 1181, 1101, 1024, 961):
+            page.set_viewport_size({"width": width, "height": 844})
+            box = page.get_by_role("columnheader", name=column).bounding_box()
+            if box is None or box["width"] < least:
+                narrow.append(f"{column} at {width}: {box}")
+    assert narrow == []
+
+
 def test_filter_open_cancel_resubmit_with_the_keyboard_only(page: Page, scene: Scene) -> None:
     handle = scene.app.send("keys.only")
     page.goto(f"{scene.address}/tasks")

@@ -29,7 +29,10 @@ def test_there_and_back() -> None:
     assert where.get("submitted_from") == NOW - timedelta(hours=2)
     assert where.get("queue") == "email"
     assert choice.without("queue").query().keys() == {"status", "since", "text", "dead"}
-    assert choice.words() == "status failed,stalled · queue email · since 2h · text Ä&<b> · dead 1"
+    assert (
+        choice.words()
+        == "status failed,stalled · queue email · since 2h · text Ä&<b> · dead letters"
+    )
 
 
 def test_nothing() -> None:

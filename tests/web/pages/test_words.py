@@ -56,6 +56,13 @@ def test_durations(seconds: float, said: str) -> None:
     assert words.duration(timedelta(seconds=seconds)) == said
 
 
+def test_round_durations() -> None:
+    spans = (0.1, 1, 2.4, 20, 60, 1_800, 1_830, 7_200, 9_000, 172_800)
+    assert [words.round_duration(span) for span in spans] == [
+        "100 ms", "1 s", "2.40 s", "20 s", "60 s", "30m", "30m 30s", "2h", "2h 30m", "2d",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [(0, "0"), (212, "212"), (999, "999"), (1_000, "1.0k"), (14_206, "14.2k"), (1.92e6, "1.9M")],

@@ -11,7 +11,7 @@ from typing import Final
 
 from holdfast.client.stats_control import CountedTasks, StatsSeries
 from holdfast.web.drawing.chart import Plot, bridged, plot, round_span
-from holdfast.web.pages.words import compact, count_of, duration, number, percent
+from holdfast.web.pages.words import compact, count_of, duration, number, percent, round_duration
 
 __all__ = [
     "SHORT",
@@ -134,7 +134,7 @@ def _latency(
         ],
         "",
         drawn,
-        ticks_of(drawn.top, duration),
+        ticks_of(drawn.top, round_duration),
         times,
         f"{title} of tasks, 95th percentile: {duration(known[-1]) if known else 'nothing yet'}",
         empty=""

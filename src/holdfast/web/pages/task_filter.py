@@ -116,8 +116,9 @@ class TaskChoice:
         return cast("Filter", {k: v for k, v in given.items() if v not in (None, (), False)})
 
     def words(self) -> str:
-        """`last 24 h, queue email`: for the record of an action, and for dialogs."""
-        return " · ".join(f"{name} {value}" for name, value in self.query().items()) or "all tasks"
+        """`queue email · dead letters`: for the record of an action, and for dialogs."""
+        said = [f"{name} {value}" for name, value in self.query().items() if name != "dead"]
+        return " · ".join([*said, *(["dead letters"] if self.dead else [])]) or "all tasks"
 
 
 FIELDS: Final = tuple(field.name for field in fields(TaskChoice))

@@ -6,6 +6,7 @@ a dash, which the templates write. `static/live.js` counts ages on by the same r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -22,6 +23,7 @@ __all__ = [
     "memory",
     "number",
     "percent",
+    "round_duration",
     "until",
 ]
 
@@ -61,6 +63,11 @@ def duration(span: timedelta | float) -> str:
     if whole < 86_400:
         return f"{whole // 3_600}h {whole % 3_600 // 60:02}m"
     return f"{whole // 86_400:,}d {whole % 86_400 // 3_600:02}h"
+
+
+def round_duration(span: timedelta | float) -> str:
+    """The same without what is nothing, for numbers that are round: `20 s`, `30m`, `2h`."""
+    return re.sub(r"\.0+(?= s)|(?<=[mhd]) 00[smh]", "", duration(span))
 
 
 def exact(at: datetime) -> str:
