@@ -1,15 +1,49 @@
--- One page of the audit: which tasks are in flight without a lease row, and which wait for nothing.
+-- One page of the audit: which tasks are in flight without a lease row, and which wait for nothing:
+-- their counts say that they could go on, or never will, or all that they still wait for is overdue (see
+-- `overdue_edges`); or a pause has set them aside, and is over.
 -- Differs from PostgreSQL in the key of a task.
 SELECT
     task.seq AS key, task.id, task.status, task.claim_token,
     task.claim_token IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM holdfast_leases WHERE token = task.claim_token) AS orphaned,
-    task.status = 'WAITING' AND NOT ifnull(task.handed_over, 0)
-        AND (task.deps_needed <= 0 OR task.deps_needed > task.deps_open)
-        AND NOT EXISTS (
-            SELECT 1 FROM holdfast_task_dependencies AS edge
-            WHERE edge.child_id = task.id AND NOT edge.resolved
-        ) AS idle
+    (
+        task.status = 'WAITING' AND NOT ifnull(task.handed_over, 0)
+        AND (
+            task.deps_needed > task.deps_open
+            OR NOT EXISTS (
+                SELECT 1 FROM holdfast_task_dependencies AS edge
+                WHERE edge.child_id = task.id AND NOT edge.resolved
+                    AND (task.deps_needed > 0 OR edge.parent_id = task.workflow_id)
+            )
+            OR EXISTS (
+                SELECT 1 FROM holdfast_task_dependencies AS edge
+                JOIN holdfast_tasks AS child ON child.id = edge.child_id
+                JOIN holdfast_workflows AS whole ON whole.workflow_id = child.workflow_id
+                LEFT JOIN holdfast_scopes AS scope ON scope.scope_id = child.scope_id
+                LEFT JOIN holdfast_tasks AS parent ON parent.id = edge.parent_id
+                WHERE edge.child_id = task.id
+                    AND NOT edge.resolved AND edge.on_status IN ('success', 'failure', 'always')
+                    AND whole.finished_at IS NULL AND whole.resubmitting IS NULL
+                    AND CASE
+                        WHEN edge.parent_id = child.workflow_id
+                            THEN whole.status <> 'PAUSED' AND whole.stopping IS NULL AND NOT whole.held
+                        WHEN edge.parent_id = scope.error_gate
+                            THEN scope.body_open <= 0 OR scope.error_id IS NOT NULL
+                        WHEN edge.parent_id = scope.ended_gate THEN scope.body_open <= 0
+                        ELSE parent.id IS NULL OR (
+                            parent.finished_at IS NOT NULL AND coalesce(parent.parked, '') NOT IN ('edges', 'pause')
+                        )
+                    END
+            )
+        )
+    ) OR (
+        task.parked = 'pause' AND EXISTS (
+            SELECT 1 FROM holdfast_workflows AS whole
+            WHERE whole.workflow_id = task.workflow_id AND whole.finished_at IS NULL
+                AND whole.status <> 'PAUSED' AND whole.stopping IS NULL AND NOT whole.held
+                AND whole.resubmitting IS NULL
+        )
+    ) AS idle
 FROM holdfast_tasks AS task
 WHERE task.id > :after
 ORDER BY task.id

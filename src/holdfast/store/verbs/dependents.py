@@ -60,7 +60,7 @@ class LockedTask(NamedTuple):
 
 
 class UnmetEdge(NamedTuple):
-    """A row of `unmet_edges`, as it stands there; a parent that is gone has no status."""
+    """A row of `unmet_edges`, as it stands there; a gate, or what is gone, has no status."""
 
     child_id: Any
     status: Any
@@ -68,6 +68,7 @@ class UnmetEdge(NamedTuple):
     parent_id: Any
     task_name: Any
     on_status: Any
+    is_gate: Any
 
 
 TERMINAL = frozenset(status.value for status in TaskStatus if status.is_terminal)
@@ -359,24 +360,25 @@ def _reasons(unrunnable: Uuids) -> Steps[dict[bytes, EndReason]]:
     unmet = yield Statement("unmet_edges", {"ids": unrunnable})
     found: dict[bytes, set[EndReason]] = defaultdict(set)
     for edge in map(UnmetEdge._make, unmet):
-        found[rows.uuid(edge.child_id)].add(_reason(edge.status, edge.error_code))
+        found[rows.uuid(edge.child_id)].add(_reason(edge))
     # A parent that was deleted has taken its edge along: nobody is left to blame.
     return {
         child: min(found[child] or {UPSTREAM_FAILED}, key=_REASONS.index) for child in unrunnable
     }
 
 
-def _reason(status: str | None, error_code: str | None) -> EndReason:
+def _reason(edge: UnmetEdge) -> EndReason:
     """What an ended parent is to a child that it leaves without what it needs.
 
-    One that was skipped itself hands down its own reason. A gate of its scope has no row: it
-    stays shut if nothing failed.
+    One that was skipped itself hands down its own reason. A gate of its scope stays shut if nothing
+    failed; what is gone has not given what it should have.
     """
+    status, code = edge.status, edge.error_code
     if status is None:
-        return UPSTREAM_SUCCEEDED
-    if status in _FAILURES or error_code == UPSTREAM_FAILED.code:
+        return UPSTREAM_SUCCEEDED if edge.is_gate else UPSTREAM_FAILED
+    if status in _FAILURES or code == UPSTREAM_FAILED.code:
         return UPSTREAM_FAILED
-    if status == TaskStatus.COMPLETED or error_code == UPSTREAM_SUCCEEDED.code:
+    if status == TaskStatus.COMPLETED or code == UPSTREAM_SUCCEEDED.code:
         return UPSTREAM_SUCCEEDED
     return UPSTREAM_CANCELLED
 

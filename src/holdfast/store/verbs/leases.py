@@ -42,7 +42,7 @@ from holdfast.store.op import (
     writes,
 )
 from holdfast.store.rows import LeasedTask
-from holdfast.store.verbs import dependents
+from holdfast.store.verbs import stuck_steps
 from holdfast.store.verbs.claims import Hold, lockable, release, writable
 from holdfast.store.verbs.finish import RunChange, end_steps
 from holdfast.store.verbs.refusal import invalid
@@ -272,7 +272,7 @@ class Audited(NamedTuple):
     adopted: int
     """Tasks in flight that no lease row covered, and that now have an expired one."""
     stuck: int
-    """WAITING tasks with nothing open; they have been unblocked or skipped."""
+    """Steps that waited for nothing; they have been unblocked or skipped."""
     next: bytes | None
     """Where the next page starts; None when the walk is over."""
 
@@ -283,7 +283,7 @@ class Suspects(NamedTuple):
     orphans: dict[bytes, list[Key]]
     """By their tokens, which have no lease row."""
     idle: dict[Key, bytes]
-    """Keys and ids of WAITING tasks with nothing open."""
+    """Keys and ids of steps that wait for nothing."""
     next: bytes | None
     """Where the next page starts; None when the walk is over."""
 
@@ -317,9 +317,10 @@ def audit(after: bytes = bytes(16), *, page: int = 500) -> Steps[Audited]:
     """Walk one page of `tasks` and mend what no verb leaves behind.
 
     A task in flight whose lease row is gone would never be recovered: it is given a lease
-    that has expired, so the reaper finds it. A WAITING task whose edges are all resolved
-    would wait forever: what its counts say is done. What looks so is locked and looked at once
-    more: nobody can claim or end it then, and only what is found both times is mended.
+    that has expired, so the reaper finds it. A WAITING step whose edges are all resolved, or wait
+    for what has ended, would wait forever: it is told (`stuck_steps`). What looks so is locked and
+    looked at once more: nobody can claim or end it then, and only what is found both times is
+    mended.
     """
     first = yield from _suspects(after, page)
     if not first.keys:
@@ -334,7 +335,7 @@ def audit(after: bytes = bytes(16), *, page: int = 500) -> Steps[Audited]:
             yield Statement("adopt", {"token": token, "keys": Keys(lost)})
     stuck = [id for key, id in again.idle.items() if key in ours and key in first.idle]
     if stuck:
-        yield from dependents.settle(stuck)
+        yield from stuck_steps.mend(stuck)
     return Audited(adopted, len(stuck), first.next)
 
 

@@ -42,6 +42,7 @@ _NOTE_EVERY = 30.0
 _STALE = 300.0
 """Seconds without a note after which a walk is taken over."""
 _BATCH = 1000
+_MOST_NAMED = 5
 _BEHIND_ALL_TASKS = b"\xff" * 16
 _DAY_US = 86_400_000_000
 _LEAST_KEPT_US: dict[Level, int] = {"minute": 0, "hour": 92 * _DAY_US, "day": 3 * 366 * _DAY_US}
@@ -133,15 +134,26 @@ class Janitor:
         return _BETWEEN_PAGES
 
     def _audit(self, after: bytes) -> None:
-        if not self._store.run(leases.suspects(after)).keys:
+        suspects = self._store.run(leases.suspects(after))
+        if not suspects.keys:
             return
-        found = self._store.run(at_once(leases.audit(after)))
+        try:
+            found = self._store.run(at_once(leases.audit(after)))
+        except StoreUnavailable as error:
+            # Another transaction holds what one of them waits for: the next walk, then.
+            if not error.locked:
+                raise
+            return
         if found.adopted or found.stuck:
+            some = [as_text(id) for id in sorted(suspects.idle.values())[:_MOST_NAMED]]
             log.error(
                 "the audit found %d task(s) in flight without a lease and %d that waited for "
-                "nothing; they are recovered. This should not happen: please report it",
+                "nothing%s; they are recovered. This should not happen: please report it",
                 found.adopted,
                 found.stuck,
+                f" ({', '.join(some)}{', …' if len(suspects.idle) > len(some) else ''})"
+                if some
+                else "",
             )
 
     def _recount_steps(self, after: bytes) -> bytes | None:

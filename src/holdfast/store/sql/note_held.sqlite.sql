@@ -1,0 +1,6 @@
+-- A pause is over, and something is still held by it, or set aside: workers release it.
+-- Differs from PostgreSQL in how a batch is bound.
+UPDATE holdfast_workflows
+SET held = 1
+WHERE workflow_id IN (SELECT task.workflow_id FROM holdfast_tasks AS task WHERE task.id IN (SELECT value FROM json_each(:ids)))
+    AND finished_at IS NULL AND status <> 'PAUSED' AND stopping IS NULL AND NOT held;
