@@ -329,6 +329,7 @@ def test_joins_that_make_no_sense_are_refused() -> None:
     refused("takes steps", lambda wf: any_of(wf.step(double, 1).result))  # type: ignore[call-overload]
     dynamic = "known only when the list is"
     refused(dynamic, lambda wf: any_of(wf.map(transform, wf.step(extract, DAY).result.rows)))
+    refused(dynamic, lambda wf: at_least(1, wf.map(transform, wf.step(extract, DAY).result.rows)))
     refused(dynamic, lambda wf: list(wf.map(transform, wf.step(extract, DAY).result.rows)))
 
 

@@ -10,6 +10,7 @@ import pytest
 from holdfast import (
     Holdfast,
     PayloadMismatch,
+    Retry,
     TaskCancelled,
     TaskError,
     TaskFailed,
@@ -22,6 +23,9 @@ from holdfast import (
     at_least,
     current_task,
 )
+from holdfast.store.op import Mode, Op
+from holdfast.store.verbs.operate import remove
+from tests.client.conftest import Hands
 
 
 @dataclass
@@ -226,3 +230,22 @@ def test_too_large_values_fail_the_step_that_takes_them(shop: Shop) -> None:
         handle.get(5)
     assert failed.value.error is not None
     assert failed.value.error.error_code == "PAYLOAD_TOO_LARGE"
+
+
+def test_a_value_that_is_gone_fails_the_step_that_takes_it(shop: Shop, hands: Hands) -> None:
+    """There is none at the next try either."""
+
+    @shop.app.task(retry=Retry(3))
+    def tries(a: int) -> int:
+        return a
+
+    wf = Workflow("gone")
+    handle = wf.send(returns=wf.step(tries, wf.step(shop.double, 1).result))
+    first, second = handle.steps()
+    run = hands.take(first)
+    hands.complete(run, "2")
+    hands.run(Op(remove([(run.key, run.id)]), Mode.WRITE, "remove"))
+    shop.run()
+    found = hands.task(second.id.bytes)
+    assert (found.status, found.error_code, found.attempt) == ("FAILED", "UPSTREAM_MISSING", 1)
+    assert handle.status() == "FAILED"
