@@ -13,7 +13,7 @@ import apsw
 import psycopg
 import pytest
 
-from holdfast import Holdfast
+from holdfast import Holdfast, Workflow
 from holdfast.client.doctor.finding import Diagnosis, Finding, Severity
 from holdfast.store.verbs import workers
 from tests.client.conftest import Hands
@@ -162,6 +162,28 @@ def test_a_schedule_that_is_late(app: Holdfast) -> None:
     assert finding.detail["late_seconds"] >= 300
     app.control.schedules.pause("late")
     assert not find(app, "schedule-late")
+
+
+def test_steps_that_are_stuck(app: Holdfast, hands: Hands) -> None:
+    @app.task("one")
+    def one() -> None: ...
+
+    wf = Workflow("chain")
+    first = wf.step(one)
+    wf.options(after=[first]).step(one)
+    handle = wf.send()
+    assert not find(app, "steps-stuck")
+    top, below = handle.steps()
+    hands.finish(top)
+    false = "0" if app.config.store.engine == "sqlite" else "false"
+    with raw(app) as (sql, _):
+        sql(f"UPDATE holdfast_task_dependencies SET resolved = {false}, satisfied = NULL")
+        sql(
+            f"UPDATE holdfast_tasks SET status = 'WAITING', ready = {false}, deps_open = 1, "
+            "deps_needed = 1 WHERE status = 'PENDING'"
+        )
+    (finding,) = find(app, "steps-stuck")
+    assert finding.detail == {"number": 1, "tasks": [str(below.id)]}
 
 
 def test_dead_letters(app: Holdfast, hands: Hands) -> None:

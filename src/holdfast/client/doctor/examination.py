@@ -18,9 +18,18 @@ from holdfast.core.errors import SchemaMismatch, StoreError, UnreadableRow
 from holdfast.core.moment import Span, from_us, length, span_us
 from holdfast.core.records import TaskFilter
 from holdfast.core.status import TaskStatus
+from holdfast.core.workflows.records import WorkflowFilter
 from holdfast.store.op import Op
 from holdfast.store.sqlite.database_file import resolve
-from holdfast.store.verbs import diagnosis, newest, queues, statistics, timing, workers
+from holdfast.store.verbs import (
+    diagnosis,
+    newest,
+    queues,
+    statistics,
+    timing,
+    workers,
+    workflows,
+)
 
 __all__ = ["examine"]
 
@@ -32,6 +41,8 @@ _MOST_QUEUES: Final = 100
 _ROWS: Final = 200
 """How many of the newest tasks, and of those in each state that goes on, are read."""
 _GOES_ON: Final = (TaskStatus.PENDING, TaskStatus.RUNNING, TaskStatus.CLAIMED)
+_WORKFLOWS: Final = 50
+"""Of how many of the newest that live the steps are read."""
 _DEAD_CAP: Final = 10_000
 _COUNTED_APART: Final = 17
 """The PostgreSQL that began to count checkpoints in a place of their own."""
@@ -117,6 +128,7 @@ class _Examination:
             "tasks": self._tasks,
             "leases": self._leases,
             "schedules": self._schedules,
+            "workflows": self._workflows,
             "dead letters": self._dead,
         }
 
@@ -222,6 +234,12 @@ class _Examination:
     def _schedules(self) -> Iterator[Finding]:
         found = self._ask(partial(diagnosis.late_schedules, before=self._now - _LATE_US))
         yield from fleet.judge_schedules(found, self._now)
+
+    def _workflows(self) -> Iterator[Finding]:
+        found = self._ask(partial(workflows.find, WorkflowFilter(), limit=_ROWS))
+        live = [whole.id for whole in found.workflows if not whole.status.is_terminal]
+        stuck = self._ask(partial(diagnosis.stuck_steps, live[:_WORKFLOWS]))
+        yield from fleet.judge_steps(stuck)
 
     def _dead(self) -> Iterator[Finding]:
         depths = self._ask(partial(statistics.depths, cap=_DEAD_CAP))

@@ -10,6 +10,7 @@ from typing import Final
 
 from holdfast.client.doctor.finding import Finding, Severity
 from holdfast.core.errors import UnreadableRow
+from holdfast.core.identity import as_text
 from holdfast.core.moment import length
 from holdfast.core.payload.codec import from_json
 from holdfast.core.records import QueueRecord, WorkerRecord
@@ -202,6 +203,22 @@ def judge_schedules(schedules: Sequence[LateSchedule], now: int) -> Iterator[Fin
             f"{len(schedules) - _MOST_NAMED} more schedules are late",
             "workers fire schedules within a second",
             "holdfast schedules list",
+        )
+
+
+def judge_steps(stuck: Sequence[bytes]) -> Iterator[Finding]:
+    """Steps of workflows that wait for what will never come."""
+    if stuck:
+        first = as_text(stuck[0])
+        yield Finding(
+            "steps-stuck",
+            Severity.WARNING,
+            f"{len(stuck):,} step(s) of workflows wait for what has ended or is gone, the first "
+            f"is {first}",
+            "nothing that Holdfast does leaves them so: somebody changed rows, or it is a defect",
+            "a worker lets them go on within about an hour, and says so; if nobody changed rows, "
+            f"report it with what holdfast tasks why {first} says",
+            {"number": len(stuck), "tasks": [as_text(id) for id in stuck[:_MOST_NAMED]]},
         )
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from holdfast.core.status import TaskStatus
 from holdfast.store import rows
-from holdfast.store.op import At, Rows, Statement, Steps, Texts, reads
+from holdfast.store.op import At, Rows, Statement, Steps, Texts, Uuids, reads
+from holdfast.store.verbs import workflows
 
 SCAN = 1_000
 """How many claimable tasks of a queue are looked at."""
@@ -112,6 +114,19 @@ def pending_kinds(queues: Sequence[str], *, scan: int = SCAN) -> Steps[list[Pend
         for queue, name, version, number, oldest in found
         if len(list(rows.texts([queue, name]))) == 2
     ]
+
+
+@reads
+def stuck_steps(workflow_ids: Sequence[bytes], *, scan: int = SCAN) -> Steps[list[bytes]]:
+    """Of the first steps of these workflows, those that wait for what will never come."""
+    stuck: set[bytes] = set()
+    for workflow_id in workflow_ids:
+        steps, _ = yield from workflows.steps(workflow_id, limit=scan)
+        waiting = [s for s in steps if s.status is TaskStatus.WAITING and not s.handed_over]
+        stuck.update(s.id for s in waiting if s.deps_needed > s.deps_open)
+        overdue = yield Statement("overdue_edges", {"children": Uuids(s.id for s in waiting)})
+        stuck.update(rows.uuids(overdue))
+    return sorted(stuck)
 
 
 @reads

@@ -45,6 +45,7 @@ LOOKING: Final = frozenset(
         "list_tasks",
         "list_workers",
         "live_tasks",
+        "overdue_edges",
         "pending_kinds",
         "read_counters",
         "read_limits",
