@@ -31,7 +31,18 @@ from bench import (
 from bench.figure import FULL, HEADING, QUICK, Figure, Sizes, line
 from bench.place import Places, open_places
 from bench.results import Results
-from bench.worker import computing, deep, drain, idle, latency, mixed, tasks, urgent, waiting
+from bench.worker import (
+    computing,
+    deep,
+    drain,
+    idle,
+    latency,
+    limited,
+    mixed,
+    tasks,
+    urgent,
+    waiting,
+)
 
 BENCHMARKS: dict[str, Callable[[Places, Sizes], Iterable[Figure]]] = {
     "send": sending.alone,
@@ -45,6 +56,7 @@ BENCHMARKS: dict[str, Callable[[Places, Sizes], Iterable[Figure]]] = {
     "limits-throughput": limiting.throughput,
     "limits-full-keys": limiting.full_keys,
     "limits-tenants": limiting.tenants,
+    "limits-worker": limited.limited,
     "workflow-steps": workflows.steps,
     "workflow-joins": workflows.joins,
     "share-send": sharing.send_beside,

@@ -63,6 +63,17 @@ def test_the_slot_of_a_killed_worker_comes_back_with_its_lease(site: Site) -> No
     nothing_leaks(site)
 
 
+def test_a_slot_that_comes_free_wakes_a_worker_of_another_queue(site: Site) -> None:
+    """That one does not look by itself, and what ended was not in its queue."""
+    for queue in ("here", "there"):
+        site.worker("-c", "1", "-q", queue, "--poll", "60").ready()
+    first = site.module.one.options(queue="here").send("first", 1.0)
+    site.begun("first")
+    second = site.module.one.options(queue="there").send("second")
+    second.get(20)
+    assert first.status() is TaskStatus.COMPLETED
+
+
 @pytest.mark.alone
 def test_a_rate_holds(site: Site) -> None:
     handles = site.module.paced.send_many([()] * 12)

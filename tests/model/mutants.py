@@ -112,7 +112,7 @@ LIMIT_MUTANTS = {
         "keyed_candidates", r"ORDER BY (task\.)?priority", r"ORDER BY -\1priority"
     ),
     "limited, and the last first": Mutant(
-        "limited_candidates", r"ORDER BY priority", "ORDER BY -priority"
+        "limited_candidates", r"ORDER BY ([a-z]+\.)?priority", r"ORDER BY -\1priority"
     ),
     "a route that senders do not learn of": Mutant("renew_routes", r"value = excluded\.value, "),
     "a limit that workers do not learn of": Mutant("renew_limits", r"value = excluded\.value, "),

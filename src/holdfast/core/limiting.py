@@ -61,6 +61,18 @@ class LimitBook(NamedTuple):
     def of_task(self, task: str) -> Rules:
         return self.rules.get(task_scope(task), _NO_RULES)
 
+    def slots_of(self, queue: str, task: str) -> list[str]:
+        """The scopes, without keys, of which such a task may hold slots."""
+        found = (
+            (queue_scope(queue), self.of_queue(queue)),
+            (task_scope(task), self.of_task(task)),
+        )
+        return [
+            scope
+            for scope, of_scope in found
+            if of_scope.whole.capacity is not None or of_scope.each.capacity is not None
+        ]
+
     def limits_whole(self, queue: str, task: str) -> bool:
         """Whether a task without a key has a limit in this queue."""
         return bool(self.of_queue(queue).whole or self.of_task(task).whole)

@@ -164,7 +164,8 @@ class Channel(StrEnum):
     """What a hint is about. A hint may be lost, late or doubled; polling is the truth."""
 
     READY = "holdfast_ready"
-    """A task became claimable, the payload is its queue; or a queue was paused (`paused`)."""
+    """A task became claimable, the payload is its queue; or a queue was paused (`paused`); or a
+    slot of a limit came free (`came_free`)."""
     DONE = "holdfast_done"
     """Some task ended; waiters read the ids they wait for. The payload is `ENDED`."""
 
@@ -178,23 +179,46 @@ def paused(queue: str) -> str:
     return f"!{queue}"
 
 
+def came_free(scope: str, by: str = "") -> str:
+    """The payload that says that a slot of a limit came free, with its scope (`core.limiting`);
+    `by`: the worker that knows already."""
+    # Scopes have a space in them, names of queues have none.
+    return f"!{scope} {by}" if by else f"!{scope}"
+
+
+class Freed(NamedTuple):
+    """A limit of which a slot came free."""
+
+    scope: str
+    by: str
+    """The worker that knows already, if one does."""
+
+
 class Heard(NamedTuple):
     """Payloads of both channels, told apart."""
 
     ready: frozenset[str]
     """Queues to look into; the empty name means all."""
     paused: frozenset[str]
+    freed: frozenset[Freed]
     ended: bool
 
 
 def understand(payloads: frozenset[str]) -> Heard:
     """What payloads say. The empty one says that anything may have happened."""
     marked = {payload for payload in payloads if payload.startswith("!")}
+    freed = {payload for payload in marked if " " in payload}
     return Heard(
         payloads - marked,
-        frozenset(payload[1:] for payload in marked if payload != ENDED),
+        frozenset(payload[1:] for payload in marked - freed if payload != ENDED),
+        frozenset(map(_freed, freed)),
         ENDED in marked or "" in payloads,
     )
+
+
+def _freed(payload: str) -> Freed:
+    kind, name, *by = payload[1:].split(" ")
+    return Freed(f"{kind} {name}", *by[:1] or ("",))
 
 
 class Hint(Struct, frozen=True):

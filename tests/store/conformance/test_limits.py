@@ -24,9 +24,9 @@ from holdfast.core.outcome import (
     StalledBySilence,
     StoppedByShutdown,
 )
-from holdfast.core.records import ClaimedTask
+from holdfast.core.records import ClaimedTask, Refused
 from holdfast.store.op import At
-from holdfast.store.verbs import claims, leases, limited_claims, limits
+from holdfast.store.verbs import claims, leases, limited_claims, limits, refusal
 from holdfast.store.verbs.claims import Request
 from holdfast.store.verbs.key_walk import KeyPlace
 from holdfast.store.verbs.limited_claims import LimitedClaim
@@ -223,7 +223,18 @@ OUTCOMES: dict[str, Outcome] = {
     "shutdown": StoppedByShutdown(),
     "abort": AbortAsked(BOOM),
 }
-LEAVING = (*OUTCOMES, "complete", "release", "cancel", "acknowledge", "lease", "hand back")
+LEAVING = (
+    *OUTCOMES,
+    "complete",
+    "release",
+    "cancel",
+    "acknowledge",
+    "lease",
+    "lease of one that ran",
+    "hand back",
+    "refuse",
+    "lost claim",
+)
 
 
 def leave(lab: Lab, task: ClaimedTask, way: str) -> None:
@@ -232,7 +243,14 @@ def leave(lab: Lab, task: ClaimedTask, way: str) -> None:
         lab.release(task)
     elif way == "cancel":
         lab.cancel(task.id)
-    elif way == "lease":
+    elif way == "refuse":
+        refused = [Refused(task.key, "priority 0 is none")]
+        lab.run(refusal.refuse(refused, token=task.token, hostname="host", worker_id=WORKER))
+    elif way == "lost claim":
+        lab.run(claims.release_token(task.token, queue=QUEUE))
+    elif way.startswith("lease"):
+        if way != "lease":
+            lab.started(task)
         lab.clock.advance(2 * LEASE_US / 1_000_000)
         assert lab.run(leases.recover(crashed)) is not None
     elif way == "hand back":

@@ -136,6 +136,7 @@ class Supervisor:
             wake_timers=self._maintenance.wake,
             wake_schedules=self._scheduler.wake,
             ended=self._task_ended,
+            worker_id=self.worker_id,
         )
         self._relay = RelayServer(
             store,

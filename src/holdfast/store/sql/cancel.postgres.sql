@@ -27,9 +27,9 @@ WITH cancelled AS (
         updated_at = :now
     WHERE id = ANY (:ids::uuid[])
         AND status IN ('WAITING', 'SCHEDULED', 'PENDING', 'CLAIMED', 'RUNNING')
-    RETURNING id, status, workflow_id
+    RETURNING id, status, workflow_id, slots, queue_name, task_name
 )
 SELECT
-    id, status, workflow_id,
+    id, status, workflow_id, slots, queue_name, task_name,
     (SELECT count(pg_notify(:hint_channel, p)) FROM unnest(:hint_payloads::text[]) AS p)
 FROM cancelled;

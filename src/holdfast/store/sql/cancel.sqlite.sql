@@ -22,4 +22,5 @@ WHERE id IN (SELECT value FROM json_each(:ids))
     AND status IN ('WAITING', 'SCHEDULED', 'PENDING', 'CLAIMED', 'RUNNING')
 RETURNING
     CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status,
-    CAST(workflow_id AS BLOB) AS workflow_id;
+    CAST(workflow_id AS BLOB) AS workflow_id, slots,
+    CAST(queue_name AS BLOB) AS queue_name, CAST(task_name AS BLOB) AS task_name;

@@ -81,4 +81,4 @@ WHERE id = ANY (:changes_ids::uuid[])
     )
 RETURNING
     id AS key, id, status, attempt, started_at, updated_at, worker_hostname, worker_process_name,
-    queue_name, workflow_id;
+    queue_name, workflow_id, task_name, slots;

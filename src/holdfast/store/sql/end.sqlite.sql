@@ -82,4 +82,5 @@ RETURNING
     seq AS key, CAST(id AS BLOB) AS id, CAST(status AS BLOB) AS status, attempt, started_at,
     updated_at, CAST(worker_hostname AS BLOB) AS worker_hostname,
     CAST(worker_process_name AS BLOB) AS worker_process_name,
-    CAST(queue_name AS BLOB) AS queue_name, CAST(workflow_id AS BLOB) AS workflow_id;
+    CAST(queue_name AS BLOB) AS queue_name, CAST(workflow_id AS BLOB) AS workflow_id,
+    CAST(task_name AS BLOB) AS task_name, slots;

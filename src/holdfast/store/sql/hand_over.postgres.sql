@@ -51,4 +51,4 @@ SET (
 WHERE id = :key::uuid AND status = 'RUNNING' AND claim_token = :token::uuid
 RETURNING
     id AS key, id, status, attempt, started_at, updated_at, worker_hostname, worker_process_name,
-    queue_name, workflow_id;
+    queue_name, workflow_id, task_name, slots;

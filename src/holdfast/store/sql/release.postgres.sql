@@ -7,9 +7,9 @@ WITH released AS (
     WHERE id = ANY (:changes_ids::uuid[])
         AND status = 'CLAIMED'
         AND claim_token = (:changes::jsonb -> encode(uuid_send(id), 'hex') ->> 0)::uuid
-    RETURNING id, workflow_id
+    RETURNING id, workflow_id, slots, queue_name, task_name
 )
 SELECT
-    id AS key, id, workflow_id,
+    id AS key, id, workflow_id, slots, queue_name, task_name,
     (SELECT count(pg_notify(:hint_channel, p)) FROM unnest(:hint_payloads::text[]) AS p)
 FROM released;

@@ -8,4 +8,6 @@ FROM (
     FROM json_each(:changes)
 ) AS change
 WHERE task.seq = change.key AND task.status = 'CLAIMED' AND task.claim_token = change.token
-RETURNING seq AS key, CAST(id AS BLOB) AS id, CAST(workflow_id AS BLOB) AS workflow_id;
+RETURNING
+    seq AS key, CAST(id AS BLOB) AS id, CAST(workflow_id AS BLOB) AS workflow_id, slots,
+    CAST(queue_name AS BLOB) AS queue_name, CAST(task_name AS BLOB) AS task_name;

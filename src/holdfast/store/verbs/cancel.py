@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from holdfast.core.status import TaskStatus
 from holdfast.store import rows
 from holdfast.store.op import Channel, Hint, Rows, Statement, Steps, Uuids, reads, writes
+from holdfast.store.verbs import freed_slots
 from holdfast.store.verbs.dependents import ended_steps, resolve
 from holdfast.store.verbs.end_reasons import CANCELLED, EndReason
 from holdfast.store.verbs.ended_counts import count_ended
@@ -53,6 +54,9 @@ def cancel_steps(ids: Sequence[bytes], why: EndReason) -> Steps[dict[bytes, Task
         ended = [row for row in changed if row[1] == TaskStatus.CANCELLED]
         yield from count_ended(rows.uuids(ended))
         yield from resolve(ended_steps(changed))
+        yield from freed_slots.say(
+            (slots, queue, name) for _, _, _, slots, queue, name, *_ in ended
+        )
         known |= {
             rows.uuid(id): TaskStatus(status)
             for id, status, *_ in (*locked, *changed)

@@ -47,7 +47,7 @@ from holdfast.store.op import (
     reads,
     writes,
 )
-from holdfast.store.verbs import returned_steps
+from holdfast.store.verbs import freed_slots, returned_steps
 
 MAX_TASKS_PER_LEASE = 500
 """Also the most that one claim takes."""
@@ -226,8 +226,6 @@ class Turn(NamedTuple):
     """Of those that were claimed now, if the worker began some in the same transaction."""
     refused: Sequence[Refused] = ()
     """Those that were claimed and cannot be read."""
-    is_limited: bool = False
-    """Whether it was made under limits: when a task of it ends, a slot comes free."""
 
 
 @alone
@@ -249,7 +247,7 @@ def horizon(queue: str, after: Position = HEAD, *, key: str = "") -> Steps[Posit
 
     Of the tasks without a concurrency key, or of those with this one.
     """
-    return _position((yield _horizon(queue, after, key)))
+    return position((yield _horizon(queue, after, key)))
 
 
 @reads
@@ -279,7 +277,7 @@ def standing(queue: str, after: Position | None = HEAD) -> Steps[Standing]:
     else:
         found, seen = yield (_horizon(queue, after), signs)
     version, keyed = seen[0]
-    return Standing(_position(found), bool(keyed), rows.optional_text(version))
+    return Standing(position(found), bool(keyed), rows.optional_text(version))
 
 
 def _horizon(queue: str, after: Position, key: str = "") -> Statement:
@@ -287,7 +285,8 @@ def _horizon(queue: str, after: Position, key: str = "") -> Statement:
     return Statement("claim_horizon", params)
 
 
-def _position(found: Rows) -> Position | None:
+def position(found: Rows) -> Position | None:
+    """Where the first of these rows (priority, enqueued at, id) stands; None if there is none."""
     if not found:
         return None
     priority, enqueued_at, id = found[0]
@@ -355,6 +354,7 @@ def release(holds: Sequence[Hold], *, queues: Iterable[str] = ()) -> Steps[dict[
     )
     landed = {rows.key(row[0]): Landing(Answer.LANDED, TaskStatus.PENDING) for row in released}
     steps = [*rows.uuids([row for row in released if row[2] is not None], 1)]
+    yield from freed_slots.say((slots, queue, name) for _, _, _, slots, queue, name, *_ in released)
     if steps:
         yield from returned_steps.restrain(steps)
     return {h.key: landed.get(h.key, LOST) for h in holds}

@@ -37,7 +37,7 @@ from holdfast.store.op import (
     Table,
     reads,
 )
-from holdfast.store.verbs import evidence, returned_steps, workflows
+from holdfast.store.verbs import evidence, freed_slots, returned_steps, workflows
 from holdfast.store.verbs.claims import lockable
 from holdfast.store.verbs.dependents import ended_steps, resolve
 from holdfast.store.verbs.end_reasons import CANCELLED, WORKFLOW_DEADLINE, WORKFLOW_STOPPED
@@ -130,6 +130,8 @@ class _EndedRow(NamedTuple):
     worker_process_name: Any
     queue_name: Any
     workflow_id: Any
+    task_name: Any
+    slots: int
 
 
 def end(changes: Sequence[RunChange], *, skip_locked: bool = False) -> Op[dict[Key, Landing]]:
@@ -296,8 +298,11 @@ def ended_under(claims: Sequence[tuple[Key, bytes]]) -> Steps[set[tuple[Key, byt
 def _hints(ended: Sequence[_EndedRow], queues: set[str]) -> Steps[None]:
     if any(TaskStatus(row.status).is_terminal for row in ended):
         yield Statement("notify", hint=_DONE)
-    if queues:
-        yield Statement("notify", hint=Hint(Channel.READY, sorted(queues)))
+    said = queues | freed_slots.payloads(
+        (row.slots, row.queue_name, row.task_name) for row in ended
+    )
+    if said:
+        yield Statement("notify", hint=Hint(Channel.READY, sorted(said)))
 
 
 def _answer(change: Change, status: TaskStatus) -> Answer:

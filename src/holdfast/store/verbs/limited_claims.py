@@ -22,18 +22,24 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from holdfast.core.limiting import (
-    PLENTY,
     Budget,
     LimitBook,
     queue_scope,
     scopes_of,
 )
 from holdfast.core.options.limit import Rule
-from holdfast.core.records import Claimed
+from holdfast.core.records import Claimed, Position
 from holdfast.store import rows
 from holdfast.store.op import Key, Keys, Row, Rows, Statement, Steps, Texts, writes
 from holdfast.store.verbs import limits
-from holdfast.store.verbs.claims import Request, behind, claim_params, claimed, task_name_of
+from holdfast.store.verbs.claims import (
+    Request,
+    behind,
+    claim_params,
+    claimed,
+    position,
+    task_name_of,
+)
 from holdfast.store.verbs.key_walk import Entries, KeyPlace, KeyWalk
 
 _BEGINNING: Final = KeyPlace()
@@ -56,6 +62,8 @@ class LimitedClaim(NamedTuple):
     saw_all: bool = True
     """Whether more of the queue need not be looked at: nothing may be taken, or all keys were
     met."""
+    is_full: bool = False
+    """Whether nothing may be taken now, whatever else comes into the queue."""
 
     def next_at(self, now: float) -> float | None:
         """When a rate may let the next one begin, in seconds like `now`."""
@@ -78,28 +86,33 @@ def claim(request: Request, book: LimitBook) -> Steps[LimitedClaim]:
         return budget
     names = {task_name_of(known) for known in request.known}
     whole = {name: _scopes(book, request.queue, name) for name in names}
-    caps = {name: min(budget.left(scopes), request.wanted) for name, (scopes, _) in whole.items()}
-    open_names = {name for name, cap in caps.items() if cap > 0}
-    for name in names - open_names:
-        budget.block(whole[name][0])
     chosen: list[_Candidate] = []
-    if open_names:
-        found = yield _limited_candidates(request, open_names, caps)
-        for key, name, _ in found:
+    after: Position | None = request.after
+    while after is not None and len(chosen) < request.wanted:
+        left = {name: max(0, budget.left(scopes)) for name, (scopes, _) in whole.items()}
+        number = min(sum(left.values()), request.wanted - len(chosen))
+        if not number:
+            break
+        open_names = {name for name, free in left.items() if free}
+        found = yield _limited_candidates(request, open_names, after, number)
+        for key, name, *_ in found:
             scopes, slots = whole[name]
             if budget.take(scopes):
                 chosen.append(_Candidate(rows.key(key), name, None, scopes, slots))
-        # One that was cut off by its cap may stand behind it.
-        for name, number in Tally(each.task_name for each in chosen).items():
-            if number >= caps[name]:
-                budget.block(whole[name][0])
+        # Those of which no more may begin may stand before others.
+        after = position([found[-1][2:]]) if len(found) == number else None
+    for scopes, _ in whole.values():
+        # Of these there may be more.
+        budget.block(scopes)
     got = yield from _take(request, budget, chosen)
     short = len(chosen) < request.wanted
+    is_full = all(budget.left(scopes) <= 0 for scopes, _ in whole.values())
     return LimitedClaim(
         got,
         is_held_back=short and bool(budget.blocked),
         next_us=_until(budget) if short else None,
-        saw_all=all(budget.left(scopes) <= 0 for scopes, _ in whole.values()),
+        saw_all=is_full,
+        is_full=is_full,
     )
 
 
@@ -117,7 +130,7 @@ def claim_keys(
         budget.block([queue_scope(request.queue)])
         # What came free has to be counted all the same: it is in the ledger no more.
         nothing = yield from _take(request, budget, ())
-        return LimitedClaim(nothing, False, True, _until(budget), place.anew())
+        return LimitedClaim(nothing, False, True, _until(budget), place.anew(), is_full=True)
     walk = KeyWalk(place, request, wanted)
     turns = _Turns(request, book, budget, wanted)
     while not walk.is_over and (len(turns.chosen) < wanted or not is_fair):
@@ -327,12 +340,9 @@ def _until(budget: Budget) -> int | None:
     return None if at is None else max(0, at - budget.now)
 
 
-def _limited_candidates(request: Request, names: Iterable[str], caps: dict[str, int]) -> Statement:
-    wanted = set(names)
-    known = [known for known in request.known if task_name_of(known) in wanted]
-    params = claim_params(request) | {
-        "known": Texts(known),
-        "caps": {name: min(cap, PLENTY) for name, cap in caps.items()},
-        **behind(request.after),
-    }
+def _limited_candidates(
+    request: Request, names: Collection[str], after: Position, number: int
+) -> Statement:
+    known = [known for known in request.known if task_name_of(known) in names]
+    params = claim_params(request) | {"known": Texts(known), "wanted": number, **behind(after)}
     return Statement("limited_candidates", params)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from holdfast.core.limiting import queue_scope, task_scope
 from holdfast.core.records import Claimed, Position
 from holdfast.runtime.queue_choice import QueueChoice
 from holdfast.runtime.supervisor.state.queue_source import FEW, QueueSource, SourceList, sources
@@ -80,11 +81,11 @@ def test_keys_are_left_alone_when_a_whole_round_has_found_none() -> None:
     few = of(1)
     source = keyed(few)
     for page, next_us in ((KeyPlace("k", ""), 7_000_000), (KeyPlace("p", ""), 3_000_000)):
-        source.begin_claim(NOW)
+        source.begin_claim(NOW, 0)
         few.turned(source, nothing(page, saw_all=False, next_us=next_us), is_short=True, now=NOW)
         assert source.may_find(NOW)
         assert source.rounds.place == page
-    source.begin_claim(NOW)
+    source.begin_claim(NOW, 0)
     few.turned(source, nothing(KeyPlace("z"), saw_all=True), is_short=True, now=NOW)
     assert not source.may_find(NOW)
     assert source.held_back_until == NOW + 3
@@ -94,26 +95,26 @@ def test_a_hint_during_a_claim_is_not_forgotten() -> None:
     """What came free, or came in, meanwhile is not what the claim has seen."""
     few = of(1)
     source = keyed(few)
-    source.begin_claim(NOW)
+    source.begin_claim(NOW, 0)
     few.hinted(frozenset({"t0"}))
     few.turned(source, nothing(KeyPlace("m", ""), saw_all=True), is_short=True, now=NOW)
     assert source.may_find(NOW)
     assert source.rounds.place == KeyPlace("m")
-    source.begin_claim(NOW)
+    source.begin_claim(NOW, 0)
     few.turned(source, nothing(KeyPlace(), saw_all=True), is_short=True, now=NOW)
     assert not source.may_find(NOW)
     few.hinted(frozenset({"t0"}))
     plain = few.in_turn()[0]
-    plain.begin_claim(NOW)
+    plain.begin_claim(NOW, 0)
     few.hinted(frozenset({"t0"}))
-    few.hold_back(plain, None, NOW)
+    few.hold_back(plain, None, NOW, is_full=False)
     assert plain.may_find(NOW)
 
 
 def test_a_long_round_in_vain_is_not_made_again_at_every_poll_and_hint() -> None:
     few = of(1)
     source = keyed(few)
-    source.begin_claim(NOW)
+    source.begin_claim(NOW, 0)
     done = NOW + 1
     few.turned(source, nothing(KeyPlace(), saw_all=True), is_short=True, now=done)
     few.poll(done)
@@ -123,7 +124,42 @@ def test_a_long_round_in_vain_is_not_made_again_at_every_poll_and_hint() -> None
     assert not source.may_find(done + 0.5)
     few.revive(done + 1)
     assert source.may_find(done + 1)
-    source.begin_claim(done + 1)
+    source.begin_claim(done + 1, 0)
     few.turned(source, nothing(KeyPlace(), saw_all=True), is_short=True, now=done + 1.01)
     few.hinted(frozenset({"t0"}))
     assert source.may_find(done + 1.01)
+
+
+def test_of_what_is_full_only_a_freed_slot_makes_room() -> None:
+    """Whatever comes in, it begins no sooner; and one task may wait for it in many queues."""
+    few = of(3)
+    for source in few.awake():
+        source.is_gated = True
+    full = few.awake()[0]
+    full.begin_claim(NOW, 0)
+    few.hinted(frozenset({"t0"}))
+    few.hold_back(full, None, NOW, is_full=True)
+    few.hinted(frozenset({"t0"}))
+    assert not full.may_find(NOW)
+    assert not few.freed({queue_scope("elsewhere"), task_scope("nothing of ours")})
+    assert few.freed({queue_scope("t0")})
+    assert full.may_find(NOW)
+    full.begin_claim(NOW, 0)
+    few.freed({task_scope(full.tasks[0])})
+    few.hold_back(full, None, NOW, is_full=True)
+    assert full.may_find(NOW), "it came free during the claim, which may not have seen it"
+    full.begin_claim(NOW, 0)
+    few.hold_back(full, None, NOW, is_full=True)
+    few.hinted(frozenset({""}))
+    assert full.may_find(NOW), "the limits may be others now"
+
+
+def test_each_child_has_its_share_of_what_limits_leave() -> None:
+    (source, *_) = of(1).awake()
+    assert source.share(2) > 1000
+    source.begin_claim(NOW, 40)
+    source.met_limits(60, is_short=True, is_held_back=True)
+    assert source.share(2) == 50
+    source.begin_claim(NOW, 50)
+    source.met_limits(50, is_short=False, is_held_back=False)
+    assert 50 < source.share(2) < 60, "others may leave more by now"

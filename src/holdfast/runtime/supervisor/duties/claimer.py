@@ -178,11 +178,11 @@ class Claimer:
     def _turn(self, plan: TurnPlan) -> None:
         request = self._request(plan)
         if plan.source is not None and request is not None:
-            if plan.child is not None:
-                self._fill(plan, request, plan.child, plan.source)
-                return
             if plan.source.is_gated and self._limits is not None:
                 self._claim_gated(plan, plan.source, request, self._limits)
+                return
+            if plan.child is not None:
+                self._fill(plan, request, plan.child, plan.source)
                 return
         begun: list[Assignment] = []
         begins = [assignment.begin() for assignment in plan.begins]
@@ -224,7 +224,8 @@ class Claimer:
     def _claim_gated(
         self, plan: TurnPlan, source: QueueSource, request: Request, limits: KnownLimits
     ) -> None:
-        """Claim under limits for children that are free, and start what was claimed."""
+        """Claim under limits, and start what was claimed: for children that are free, or a window
+        for one child."""
         begun: list[Assignment] = []
         found: list[LimitedClaim] = []
 
@@ -232,12 +233,13 @@ class Claimer:
             done = yield from limits.claim(source, request)
             found[:] = [done]
             taken = done.claimed
-            return Turn(claimed=taken.tasks, refused=taken.refused, is_limited=True)
+            return Turn(claimed=taken.tasks, refused=taken.refused)
 
         turn = Op(claim(), Mode.WRITE, "claim")
-        begins = Op(self._begin_at_once(turn, plan, begun), Mode.WRITE, "claim")
+        if plan.child is None:
+            turn = Op(self._begin_at_once(turn, plan, begun), Mode.WRITE, "claim")
         try:
-            done = self._store.run(begins)
+            done = self._store.run(turn)
         except StoreUnavailable as error:
             self._ledger.put_back(begun)
             self._failed((), request, error)
@@ -250,7 +252,10 @@ class Claimer:
             self._readiness.claimed()
             return
         self._store_answered(request, done.claimed)
-        orders = self._ledger.landed((), begun, done)
+        if plan.child is None:
+            orders = self._ledger.landed((), begun, done)
+        else:
+            orders = self._ledger.fill_window(plan.child, source, done.claimed)
         for child, runs in orders:
             child.run(runs)
         if done.refused:
@@ -261,7 +266,7 @@ class Claimer:
             known = False
         if not known:
             self._ledger.sources.look_again(source)
-        elif not source.is_keyed and not source.held_back_until:
+        elif not source.is_keyed and not (found[0].is_held_back and found[0].saw_all):
             self._looked(source, request, done.claimed, ())
             if found[0].is_held_back and not source.cursor.may_find(monotonic()):
                 limits.hold_back(source, found[0])

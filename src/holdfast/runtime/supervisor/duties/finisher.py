@@ -42,7 +42,7 @@ from holdfast.runtime.supervisor.state.outcome_queue import Finished
 from holdfast.runtime.supervisor.state.run_counts import HANDED_OVER, RunCounts, counted_as
 from holdfast.runtime.supervisor.task_log import TaskLog, named
 from holdfast.runtime.watch import WorkerWatch, handled
-from holdfast.store.op import Channel, Key, Op, apart, at_once
+from holdfast.store.op import Channel, Key, Op, apart, at_once, came_free
 from holdfast.store.protocol import Store
 from holdfast.store.verbs import finish, inspect
 from holdfast.store.verbs.finish import NO_EXTRAS, Completion, Extras, RunChange
@@ -303,10 +303,11 @@ class Finisher:
             totals[_SUMMED_AS.get(kind, "other")] += len(took)
             self._counts.ran(queue, name, kind, took)
         freed = self._ledger.gated.freed_by(ended)
-        self._ledger.settled(ended, came_back=came_back | freed, totals=totals)
+        self._ledger.settled(ended, came_back=came_back, freed=freed, totals=totals)
         if freed:
             # Others may be waiting for the room that this has made.
-            self._store.hint(Channel.READY, sorted(freed))
+            said = [came_free(scope, self._worker_id) for scope in sorted(freed)]
+            self._store.hint(Channel.READY, said)
         if busy:
             self._set_aside(busy)
         if self._ledger.held_rows.has_any:

@@ -39,6 +39,7 @@ class HintListener:
         wake_timers: Callable[[], None],
         wake_schedules: Callable[[], None] = lambda: None,
         ended: Callable[[], None],
+        worker_id: str = "",
     ) -> None:
         self._store = store
         self._ledger = ledger
@@ -50,6 +51,7 @@ class HintListener:
         """Called when a schedule may have changed."""
         self._ended = ended
         """Called when some task has ended, for code that waits for one."""
+        self._worker_id = worker_id
         self._endings_until = 0.0
         self._listener: Listener | None = None
         self._channels: tuple[Channel, ...] = ()
@@ -66,6 +68,9 @@ class HintListener:
             self._ended()
         if heard.paused:
             self._ledger.pause(heard.paused)
+        freed = {slot.scope for slot in heard.freed if not slot.by or slot.by != self._worker_id}
+        if freed:
+            self._ledger.freed(freed)
         if heard.ready:
             self._ledger.hinted(heard.ready)
             self._wake_timers()

@@ -83,7 +83,7 @@ class KnownLimits:
             self._declare_at = monotonic() + _AGAIN
 
     def _learned(self, book: LimitBook) -> None:
-        self.book = book
+        self.book = self._ledger.gated.book = book
         choices = list(self._ledger.sources.choices().values())
         self._ledger.sources.replace(sources(choices, self._tasks, book))
 
@@ -100,6 +100,9 @@ class KnownLimits:
             self.read()
             return False
         is_short = len(found.claimed.tasks) < wanted and not found.claimed.refused
+        source.met_limits(
+            len(found.claimed.tasks), is_short=is_short, is_held_back=found.is_held_back
+        )
         if source.is_keyed:
             self._ledger.sources.turned(source, found, is_short=is_short, now=now)
         elif is_short and found.is_held_back and found.saw_all:
@@ -109,7 +112,7 @@ class KnownLimits:
     def hold_back(self, source: QueueSource, found: LimitedClaim) -> None:
         """Look into a source again when a rate lets the next one begin, or a slot comes free."""
         now = monotonic()
-        self._ledger.sources.hold_back(source, found.next_at(now), now)
+        self._ledger.sources.hold_back(source, found.next_at(now), now, is_full=found.is_full)
 
     def noted(self, queue: str, standing: Standing) -> bool:
         """Remember what is said of a queue; False if the limits are others now."""

@@ -101,7 +101,7 @@ class Ledger:
         self._by_name: Counter[str] = Counter()
         self._by_queue: Counter[str] = Counter()
         self.gated = GatedClaims()
-        """What was claimed under limits; changes under the lock only."""
+        """What limits have to do with claims; changes under the lock only."""
         self._choice = TurnChoice(
             self.sources, self._placement, self.gated, self._by_queue, self._by_name
         )
@@ -113,6 +113,12 @@ class Ledger:
                 self._paused -= queues
                 if self._choice.heard():
                     self._work.notify()
+
+    def freed(self, scopes: Collection[str]) -> None:
+        """A hint: slots of these limits came free."""
+        with self._lock:
+            if self.sources.freed(scopes):
+                self._work.notify()
 
     def pause(self, queues: frozenset[str]) -> None:
         """A hint: these queues were paused; what was claimed of them must not begin."""
@@ -203,8 +209,6 @@ class Ledger:
         """A turn is durable: it started `begins`, and of what it claimed some that begin `now`."""
         with self._lock:
             self._claimed(turn.claimed)
-            if turn.is_limited:
-                self.gated.tokens.update(task.token for task in turn.claimed)
             # Not together: a task whose claim was lost may have been claimed again.
             orders = self.started(begins, turn.started) + self.started(now, turn.begun)
             self._placement.hold(task for task in turn.claimed if task.key not in turn.begun)
@@ -294,7 +298,6 @@ class Ledger:
                 take_off(self._by_name, name, count)
                 take_off(self._by_queue, queue, count)
                 if take_off(self._tokens, token, count):
-                    self.gated.tokens.discard(token)
                     if token in self._unwritten:
                         self._unwritten.remove(token)
                     else:
@@ -374,15 +377,18 @@ class Ledger:
         tasks: Sequence[ClaimedTask],
         *,
         came_back: Collection[str],
+        freed: Collection[str] = (),
         totals: Mapping[str, int],
     ) -> None:
-        """The ends of these are durable; some went back into these queues."""
+        """The ends of these are durable; some went back into these queues, and slots of limits
+        came free."""
         with self._lock:
             self.forget(tasks)
             self._came_back.update(came_back)
             self.outcomes.settled(tasks)
             self.outcomes.count(totals)
-            if came_back or not self._placement.has_reserve:
+            is_awaited = bool(freed) and self.sources.freed(freed)
+            if came_back or is_awaited or not self._placement.has_reserve:
                 self._work.notify()
 
     def tell_to_end(self, assignment: Assignment, why: Why) -> bool:

@@ -19,10 +19,10 @@ from __future__ import annotations
 import random
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, get_args
 
-from holdfast.core.limiting import NO_LIMITS, LimitBook
+from holdfast.core.limiting import NO_LIMITS, LimitBook, queue_scope, task_scope
 from holdfast.core.options.policy import Policy
 from holdfast.core.records import Position
 from holdfast.runtime.queue_choice import QueueChoice
@@ -34,6 +34,7 @@ from holdfast.store.verbs.limited_claims import LimitedClaim
 
 FEW: Final = 4
 """Queues that are asked one by one."""
+_ALL: Final = 1_000_000
 _APART: Final = 1.0
 """Seconds for which what is claimed from a source is not expected to share a child."""
 
@@ -60,10 +61,16 @@ class QueueSource:
         self.rounds = KeyRounds()
         """Of tasks with keys: where their turns go on."""
         self._hints = self._hints_at_claim = 0
+        self._frees = self._frees_at_claim = 0
         self._claim_began = 0.0
         self.held_back_until = 0.0
         """Nothing can be claimed before, unless a slot comes free; 0: not held back."""
         self.waits_for_rate = False
+        self._is_full = False
+        """Whether what comes in can begin no sooner than what is held back."""
+        self._in_hand_at_claim = 0
+        self._most_in_hand: int | None = None
+        """How many of its tasks limits let this worker have at a time; None: all it wants."""
         self.signs_at = 0.0
         """When it was last asked whether tasks with keys wait."""
         self.queue = choice.name
@@ -71,6 +78,7 @@ class QueueSource:
         self.names = [known_name(task.name, task.version) for task in tasks]
         """What a claim may take."""
         self.tasks = [task.name for task in tasks]
+        self._scopes = {queue_scope(choice.name), *map(task_scope, self.tasks)}
         self.policies = rules((task.name, task.version, task.task_options) for task in tasks)
         """What those among them that were sent by name should go by."""
         self.only = tasks[0] if tasks[0].max_concurrent is not None else None
@@ -96,26 +104,64 @@ class QueueSource:
         says when nobody has said so."""
         if polled_at is not None and polled_at < self.rounds.poll_not_before:
             return
+        self.sent()
+        self.freed()
+
+    def sent(self) -> None:
+        """Something came into its queue."""
         self._hints += 1
-        self.held_back_until = self.rounds.hint_not_before
         self.cursor.hinted()
         self.has_keys = self.has_keys or self.uses_keys
+        if not (self._is_full and self.held_back_until):
+            self.held_back_until = self.rounds.hint_not_before
+
+    def freed(self) -> None:
+        """A slot has come free of a limit that may hold it back."""
+        self._hints += 1
+        self._frees += 1
+        self.held_back_until = self.rounds.hint_not_before
+
+    def waits_for(self, scopes: Collection[str]) -> bool:
+        """Whether one of these limits may hold it back."""
+        return self.is_gated and not self._scopes.isdisjoint(scopes)
 
     def revive(self, now: float) -> None:
         """Look again, if it is held back until now."""
         if 0.0 < self.held_back_until <= now:
             self.rounds.hint_not_before = 0.0
+            self._is_full = False
             self.hinted()
 
-    def begin_claim(self, now: float) -> None:
-        """A claim from it begins: hints from now on are about what that may not see."""
-        self._hints_at_claim = self._hints
+    def begin_claim(self, now: float, in_hand: int) -> None:
+        """A claim from it begins, while so many of its tasks are in hand: hints from now on are
+        about what it may not see."""
+        self._in_hand_at_claim = in_hand
+        self._hints_at_claim, self._frees_at_claim = self._hints, self._frees
         self._claim_began = now
+
+    def met_limits(self, found: int, *, is_short: bool, is_held_back: bool) -> None:
+        """A claim under limits is over, which found so many."""
+        if is_held_back:
+            # What was in hand before it. (What ended meanwhile has made room that it did not see.)
+            self._most_in_hand = max(1, self._in_hand_at_claim + found)
+        elif self._most_in_hand is not None:
+            # They may leave more by now: try a little more each time.
+            self._most_in_hand += 1 + self._most_in_hand // 10
+        self.is_deep = is_held_back or not is_short
+
+    def share(self, children: int) -> int:
+        """How many of what limits leave to this worker one of so many children may have."""
+        return _ALL if self._most_in_hand is None else -(-self._most_in_hand // max(children, 1))
 
     @property
     def has_news(self) -> bool:
         """Whether a hint came since the last claim from it began."""
         return self._hints != self._hints_at_claim
+
+    @property
+    def has_freed(self) -> bool:
+        """Whether a slot may have come free since then."""
+        return self._frees != self._frees_at_claim
 
     def turned(self, found: LimitedClaim, now: float, *, is_held_back: bool) -> None:
         """A claim has met some keys."""
@@ -123,9 +169,10 @@ class QueueSource:
         if self.has_news:
             self.rounds.anew()
 
-    def hold_back(self, until: float, *, for_rate: bool) -> None:
-        """Limits leave nothing to be claimed."""
+    def hold_back(self, until: float, *, for_rate: bool, is_full: bool) -> None:
+        """Limits leave nothing to be claimed; `is_full`: whatever comes in."""
         self.held_back_until, self.waits_for_rate = until, for_rate
+        self._is_full = is_full
 
     def may_share(self, now: float) -> bool:
         """Whether what is claimed next can be expected to share a child with others."""
@@ -205,12 +252,19 @@ class SourceList:
         nothing to us."""
         with self._lock:
             if queues and "" not in queues:
-                return self.wake(queues)
+                return self._sent(queues)
             if self.are_many:
                 self._wants_asking = True
             else:
                 self.wake(self.queues)
             return True
+
+    def _sent(self, queues: Iterable[str]) -> bool:
+        places = [place for queue in queues for place in self._by_queue.get(queue, ())]
+        for place in places:
+            self._all[place].sent()
+        self._awake.update(places)
+        return bool(places)
 
     def wake(self, queues: Iterable[str], *, polled_at: float | None = None) -> bool:
         """There may be something in these queues; False if none of them is ours. `polled_at`:
@@ -222,6 +276,13 @@ class SourceList:
                 self._all[place].hinted(polled_at)
                 self._awake.add(place)
         return is_ours
+
+    def freed(self, scopes: Collection[str]) -> bool:
+        """Slots of these limits came free; False if nothing of ours waits for one."""
+        waiting = [source for source in self._all if source.waits_for(scopes)]
+        for source in waiting:
+            source.freed()
+        return bool(waiting)
 
     def poll(self, now: float) -> bool:
         """Look everywhere, if that is due; of many queues, somebody has to ask first."""
@@ -323,19 +384,23 @@ class SourceList:
                 return
             source.rounds.over(now)
             if source.rounds.is_held_back:
-                self.hold_back(source, source.rounds.until, now)
+                self.hold_back(source, source.rounds.until, now, is_full=found.is_full)
                 return
             source.has_keys = False
             self._rest(source, now)
 
-    def hold_back(self, source: QueueSource, until: float | None, now: float) -> None:
+    def hold_back(
+        self, source: QueueSource, until: float | None, now: float, *, is_full: bool
+    ) -> None:
         """Limits hold back what is in this source: until a rate lets the next one begin, or a slot
-        comes free."""
+        comes free; `is_full`: and whatever comes in."""
         with self._lock:
             # A slot may have come free since: then nobody would say so again.
-            if not source.has_news:
+            if not (source.has_freed if is_full else source.has_news):
                 source.hold_back(
-                    now + self._poll if until is None else until, for_rate=until is not None
+                    now + self._poll if until is None else until,
+                    for_rate=until is not None,
+                    is_full=is_full,
                 )
 
     def _rest(self, source: QueueSource, now: float) -> None:

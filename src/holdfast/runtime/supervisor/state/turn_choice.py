@@ -148,17 +148,29 @@ class TurnChoice:
         """Claim for the children that have nothing to do; False if there are none.
 
         Of short tasks a window is claimed, or each handful would cost two transactions. What a
-        child has not begun then keeps its place under the limit for some milliseconds.
+        child has not begun then keeps its place under the limit for some milliseconds. Of what
+        limits leave to this worker, each child has its share.
         """
-        room = self._placement.free_places(source.kind)
-        if source.kind == "process" and self._placement.costs.are_short(source.tasks):
-            room = max(room, self._placement.short_room)
+        if plan.begins or not self._placement.may_begin(source.kind):
+            return False
+        now = monotonic()
+        window = None
+        if source.is_deep and self._is_for_windows(source, now):
+            window = self._placement.due_window()
+        if window is not None:
+            share = source.share(self._placement.ready_processes)
+            room = min(window[1], share - len(window[0].hand))
+        else:
+            room = self._placement.free_places(source.kind)
+            if source.kind == "process" and self._placement.costs.are_short(source.tasks):
+                room = max(room, self._placement.short_room)
         wanted = min(room, self._left(source), MAX_BATCH)
-        if wanted <= 0 or plan.begins or not self._placement.may_begin(source.kind):
+        if wanted <= 0:
             return False
         plan.source, plan.wanted, plan.may_begin = source, wanted, True
-        plan.claim_after = HEAD if source.is_keyed else source.cursor.start(monotonic())
-        source.begin_claim(monotonic())
+        plan.child = None if window is None else window[0]
+        plan.claim_after = HEAD if source.is_keyed else source.cursor.start(now)
+        source.begin_claim(now, sum(self._by_name.get(name, 0) for name in set(source.tasks)))
         self._gated.come_first = False
         return True
 

@@ -1,4 +1,4 @@
-"""What one turn of the claimer is to do, and which claims were made under limits.
+"""What one turn of the claimer is to do, and what limits have to do with it.
 
 Owns small parts of the ledger; they change under its lock only.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
+from holdfast.core.limiting import NO_LIMITS, LimitBook
 from holdfast.core.records import HEAD, ClaimedTask, Position
 from holdfast.runtime.supervisor.state.child_handle import Assignment, ChildHandle
 from holdfast.runtime.supervisor.state.queue_source import QueueSource
@@ -36,19 +37,20 @@ class TurnPlan:
 
 @dataclass(slots=True)
 class GatedClaims:
-    """The claims from gated sources."""
+    """What the claims from gated sources go by."""
 
-    tokens: set[bytes] = field(default_factory=set)
-    """When a task of theirs ends, a slot comes free."""
+    book: LimitBook = NO_LIMITS
+    """The limits that hold, as far as this worker knows."""
     come_first: bool = False
     """Whether what is claimed for free children only comes first: else it would never find one free
     while there is more of the rest."""
 
     def freed_by(self, tasks: Iterable[ClaimedTask]) -> set[str]:
-        """The queues in which the end of these makes room under limits."""
-        if not self.tokens:
+        """The limits under which the end of these makes room, by their scopes."""
+        if not self.book.rules:
             return set()
-        return {task.queue_name for task in tasks if task.token in self.tokens}
+        ended = {(task.queue_name, task.task_name) for task in tasks}
+        return {scope for queue, name in ended for scope in self.book.slots_of(queue, name)}
 
 
 def take_off(counter: Counter[T], thing: T, count: int) -> bool:
