@@ -65,4 +65,5 @@ def test_of_what_has_no_limit_nothing_is_said(lab: Lab, way: str) -> None:
 def test_what_is_said_is_understood() -> None:
     heard = understand(frozenset({came_free(HERE), came_free(THERE, "me"), "!paused", "q"}))
     assert heard.freed == {Freed(HERE, ""), Freed(THERE, "me")}
-    assert (heard.ready, heard.paused) == ({"q"}, {"paused"})
+    assert heard.ready == {"q"}
+    assert heard.paused == {"paused"}
