@@ -191,11 +191,9 @@ ACTS: dict[str, Act] = {
     "part again": whole(resubmits.begin, part="adder"),
     "part goes on": whole(resubmits.go_on, part="adder"),
 }
-PROGRAMS = {"resumes"}
-"""Several transactions, between which others may come; the others are one. What follows of itself,
-workers do."""
-LATE = {"adds a part", "cancel"}
-"""What a part begins before it hears that the whole is cancelled may run to its end."""
+GRADUAL = {"resumes", "cancel"}
+"""What takes effect a part at a time, between which others may come: several transactions, or parts
+that hear of it later. The others are one, and what follows of itself, workers do."""
 
 
 # How a workflow may stand.
@@ -438,7 +436,7 @@ def test_whatever_meets_all_of_it_ends(stage: Stage, state: str, first: str, sec
     serial = [outcome(ended) for ended in stage.every_order(scene, switches=0)]
     for ended in stage.every_order(scene, switches=1):
         found = outcome(ended)
-        if not {first, second} & PROGRAMS and {first, second} != LATE:
+        if not {first, second} & GRADUAL:
             assert found in serial, (found, serial, ended.order)
 
 
