@@ -438,7 +438,7 @@ def test_what_a_workflow_promises_to_return() -> None:
 )
 def test_nothing_else_can_be_done_with_a_value_that_is_not_there(use: Callable[[Any], Any]) -> None:
     value: Any = Workflow("w").step(free, 1).result
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="is known only when that step has run"):
         use(value)
     assert repr(value) == "<free.result>"
     with pytest.raises(TypeError, match=r"free.result.append is known only when"):

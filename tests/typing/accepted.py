@@ -278,6 +278,45 @@ def put_calls_together() -> None:
     assert_type(app.workflow_handle("0197").get(), Any)
 
 
+async def steps_of_what_was_sent() -> None:
+    wf = Workflow("adhoc", on_failure="pause", deadline=60, version=2, tags=["a"], max_steps=9)
+    one = wf.step(add, 1, 2)
+    parts = wf.map(fetch, ["a"])
+    handle = wf.send(returns=one.result, id=UUID(int=1), tags=["b"], deadline=timedelta(hours=1))
+    assert_type(handle, WorkflowHandle[int])
+    assert_type(wf.send(), WorkflowHandle[None])
+    assert_type(wf.send(returns=one), WorkflowHandle[int])
+    assert_type(
+        await wf.asend(returns=(one.result, parts.result)), WorkflowHandle[tuple[int, list[str]]]
+    )
+    assert_type(handle.step(one), TaskHandle[int])
+    assert_type(await handle.astep(one), TaskHandle[int])
+    assert_type(handle.step("adhoc/load"), TaskHandle[Any])
+    assert_type(handle.steps(parts), list[TaskHandle[str]])
+    assert_type(handle.steps(), list[TaskHandle[Any]])
+    assert_type(handle.get(timeout=5), int)
+    assert_type(handle.outcome(), TaskResult[int, TaskError])
+    assert_type(await handle, int)
+    assert_type(sums.send([1]), WorkflowHandle[int])
+    assert_type(
+        await sums.options(unique=Unique("k"), run_at=datetime.now(UTC)).asend([1]),
+        WorkflowHandle[int],
+    )
+
+
+@app.task
+def split(path: Path) -> list[int]:
+    wf = current_task().workflow
+    return wf.map(add, [1, 2], 3).result
+
+
+def long_chains() -> None:
+    plan = add.call(1, 2)
+    seven = chain(plan, shown, fetch, fetch, fetch, fetch, fetch, fetch)
+    assert_type(seven, CallPlan[str])
+    assert_type(chain(seven), CallPlan[str])
+
+
 def build_workflows() -> None:
     assert_type(sums.build([1], factor=3), Workflow)
     assert_type(sums.options(tags=["a"]).build([1]).to_mermaid(), str)

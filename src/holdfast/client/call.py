@@ -39,6 +39,8 @@ C = TypeVar("C")
 D = TypeVar("D")
 E = TypeVar("E")
 F = TypeVar("F")
+G = TypeVar("G")
+H = TypeVar("H")
 R = TypeVar("R")
 S = TypeVar("S")
 R_co = TypeVar("R_co", covariant=True)
@@ -185,6 +187,8 @@ class Takes(Protocol[A_contra, R_co]):
 
 
 @overload
+def chain(first: CallPlan[A], /) -> CallPlan[A]: ...
+@overload
 def chain(first: CallPlan[A], a: Takes[A, B], /) -> CallPlan[B]: ...
 @overload
 def chain(first: CallPlan[A], a: Takes[A, B], b: Takes[B, C], /) -> CallPlan[C]: ...
@@ -204,6 +208,29 @@ def chain(
     e: Takes[E, F],
     /,
 ) -> CallPlan[F]: ...
+@overload
+def chain(
+    first: CallPlan[A],
+    a: Takes[A, B],
+    b: Takes[B, C],
+    c: Takes[C, D],
+    d: Takes[D, E],
+    e: Takes[E, F],
+    f: Takes[F, G],
+    /,
+) -> CallPlan[G]: ...
+@overload
+def chain(
+    first: CallPlan[A],
+    a: Takes[A, B],
+    b: Takes[B, C],
+    c: Takes[C, D],
+    d: Takes[D, E],
+    e: Takes[E, F],
+    f: Takes[F, G],
+    g: Takes[G, H],
+    /,
+) -> CallPlan[H]: ...
 
 
 def chain(first: Any, /, *tasks: Any) -> Any:

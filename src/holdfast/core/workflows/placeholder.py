@@ -100,7 +100,7 @@ class Placeholder:
     __int__ = __float__ = __complex__ = __index__ = __round__ = _refuse
     __str__ = __format__ = __bytes__ = __fspath__ = _refuse
     __reduce_ex__ = __copy__ = _refuse
-    __hash__ = None  # type: ignore[assignment]  # it is equal to nothing
+    __hash__ = _refuse  # it is equal to nothing
 
 
 _KIND: Final = Placeholder
