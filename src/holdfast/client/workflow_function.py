@@ -99,10 +99,20 @@ class WorkflowFunction(Stepable[P, R_co]):
 
         return await self._astart(await asyncio.to_thread(self._build_plain, args, kwargs))
 
+    def call_plain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call[R_co]:
+        """A call that is not sent, with arguments as JSON has them."""
+        given, named = self._read_plain(args, kwargs)
+        return Call(self, given, named)
+
     def _build_plain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Workflow:
-        texts = encode_arguments(args, kwargs, self._limit)[:2]
-        given, named = self._definition.signature.decode(*texts)
+        given, named = self._read_plain(args, kwargs)
         return built(self._definition, self._builder, self._choice, given, named, self._limit)
+
+    def _read_plain(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        texts = encode_arguments(args, kwargs, self._limit)[:2]
+        return self._definition.signature.decode(*texts)
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R_co]:
         """A call that is not sent, for `then`, `group` and schedules."""

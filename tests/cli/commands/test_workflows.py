@@ -123,6 +123,18 @@ def test_one_is_started_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert (wrong.code, "day" in wrong.err) == (2, True)
         none = run("workflows", "send", "note")
         assert (none.code, "known workflows: nightly" in none.err) == (1, True)
+        asked = ["schedules", "add", "s", "@daily", "nightly", "--args", '["2027-01-31"]']
+        assert run(*asked, "--tag", "y").out.startswith("s  at 00:00 every day")
+        shown = run("schedules", "show", "s", "--json").json
+        assert (shown["task"], shown["is_workflow"]) == ("nightly", True)
+        sent = run("schedules", "run", "s").lines[0]
+        sys.modules["reports_for_cli"].app.worker().run_until_idle()
+        (row,) = run("workflows", "list", "--tag", "y").rows
+        assert row[:3] == [sent, "COMPLETED", "nightly"]
+        wrong = run(*asked, "--queue", "q")
+        assert (wrong.code, "'queue' is not an option of a workflow" in wrong.err) == (2, True)
+        wrong = run(*asked[:-1], '["soon"]')
+        assert (wrong.code, "day" in wrong.err) == (2, True)
     finally:
         sys.modules.pop("reports_for_cli", None)
 

@@ -18,12 +18,14 @@ from holdfast.cli.render.table import Cell, TextColumn
 from holdfast.cli.render.task_list import id_cell, moment_cell, show_rows, unreadable_document
 from holdfast.cli.selection import unknown_task
 from holdfast.cli.session import CommandSession, NotDone, operates
+from holdfast.client.call import Call
 from holdfast.client.named_task import NamedTask
 from holdfast.client.redacted import redacted_schedule
 from holdfast.client.registry import is_builder
 from holdfast.client.schedule_control import ScheduleInfo, ScheduleRun, TickInfo
 from holdfast.client.sending.dispatch import Dispatch
 from holdfast.client.task import Task
+from holdfast.client.workflow_function import workflow_named
 from holdfast.core.errors import ConfigError, UnreadableRow
 from holdfast.core.near import near_names
 from holdfast.core.options import checks
@@ -166,7 +168,7 @@ def add(
 
     WHEN is a cron pattern of five fields, or six with seconds first, or @daily and the like; a
     length such as 5m; or a moment such as 2026-11-15T22:00Z. With --app it goes by the definition
-    of the task: its queue, retries, arguments.
+    of the task: its queue, retries, arguments; and TASK may be a workflow.
 
     \b
     holdfast schedules add report "30 2 * * *" reports.nightly --tz Europe/Berlin
@@ -175,12 +177,9 @@ def add(
     for bound in ("start", "end"):
         if given[bound] is not None:
             given[bound] = times.after(given[bound], now)
-    chosen = {k: given.pop(k) for k in ("queue", "priority", "tags")}
-    sends = _task(session, task, version).options(
-        **cast("Any", {k: v for k, v in chosen.items() if v})
-    )
+    chosen = {k: v for k in ("queue", "priority", "tags") if (v := given.pop(k))}
     options = cast("ScheduleOptions", {k: v for k, v in given.items() if v is not None})
-    call = sends.call(*args, **kwargs)
+    call = _called(session, task, version, chosen, args, kwargs)
     if session.place.tasks and session.place.tasks.find(task, version) is None:
         session.screen.remark(
             unknown_task(session, task, version, "what is sent waits for a worker that knows it")
@@ -193,17 +192,24 @@ def add(
     session.screen.line(f"{added.name}  {added.words}; next: {coming}")
 
 
-def _task(session: CommandSession, name: str, version: int | None) -> Task[..., Any]:
+def _called(
+    session: CommandSession,
+    name: str,
+    version: int | None,
+    chosen: Any,
+    args: list[Any],
+    kwargs: dict[str, Any],
+) -> Call[Any]:
+    """What each tick sends: a task, or a workflow, which only the app knows."""
     dispatch = Dispatch(session.access, session.place.tasks)
     known = session.place.tasks.find(name, version)
     if known is None:
-        return NamedTask(name, 1 if version is None else version, dispatch)
+        task = NamedTask(name, 1 if version is None else version, dispatch)
+        return task.options(**chosen).call(*args, **kwargs)
     if is_builder(known):
-        raise NotDone(
-            f"{name!r} is a workflow: declare its schedule in the code (@app.schedule), or add it "
-            "from Python (app.control.schedules.add)"
-        )
-    return Task(known, dispatch)
+        workflow = workflow_named(dispatch, name, version).options(**chosen)
+        return workflow.call_plain(args, kwargs)
+    return Task(known, dispatch).options(**chosen).call(*args, **kwargs)
 
 
 def _when(text: str, now: datetime) -> When:
