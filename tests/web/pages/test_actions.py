@@ -13,7 +13,7 @@ from holdfast import Holdfast, TaskStatus, Workflow
 from holdfast.core.options.policy import Policy
 from holdfast.core.outcome import Failed
 from holdfast.core.result import TaskError
-from holdfast.store.verbs import evidence
+from holdfast.store.verbs import evidence, workers
 from tests.client.conftest import Hands
 from tests.web.client import WebClient
 from tests.web.pages.zoo import SCHEDULE, WORKER, Zoo
@@ -53,6 +53,29 @@ def test_what_the_lifecycle_does_not_allow_is_refused(
     else:
         assert answer.status_code == 409
         assert "Possible now: delete." in answer.text
+
+
+def test_an_order_that_nobody_hears_says_so(
+    app: Holdfast, hands: Hands, zoo: Zoo, admin: WebClient
+) -> None:
+    heard = admin.post(f"/workers/{WORKER}/stop").headers["location"]
+    assert "It obeys within a second" in admin.get(heard).text
+    hands.run(
+        workers.register(
+            "gone",
+            hostname="host-2",
+            pid=8,
+            version="1",
+            lease_us=1,
+            queues="[]",
+            known="[]",
+            settings="{}",
+        )
+    )
+    unheard = admin.post("/workers/gone/drain").headers["location"]
+    text = admin.get(unheard).text
+    assert "nobody hears it" in text
+    assert "It obeys" not in text
 
 
 def test_reschedule(zoo: Zoo, admin: WebClient) -> None:
