@@ -42,6 +42,7 @@ MIGRATIONS = (
     Migration(11, 10, "the tasks that a task has sent"),
     Migration(12, 10, "limits that two versions of the code declare"),
     Migration(13, 10, "what each child of a worker uses"),
+    Migration(14, 10, "a quicker compression of arguments and results"),
 )
 CODE = MIGRATIONS[-1].version
 

@@ -326,3 +326,17 @@ def test_two_schemas_of_one_database_are_two_stores(postgres_url: str) -> None:
         ids[schema] = sent.id
         assert list(store.run(inspect.statuses([*ids.values()])).keys()) == [sent.id]
         store.close()
+
+
+def test_postgresql_compresses_with_lz4_where_it_can(postgres_url: str) -> None:
+    place = Place(postgres_url, parse_url(postgres_url))
+    with place.opened():
+        pass
+    ((has_lz4,),) = place.sql(
+        "SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
+    )
+    found = place.sql(
+        "SELECT attcompression FROM pg_attribute WHERE attrelid = 'holdfast_tasks'::regclass "
+        "AND attname IN ('args', 'kwargs', 'result')"
+    )
+    assert found == [("l" if has_lz4 else "",)] * 3

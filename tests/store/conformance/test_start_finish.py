@@ -265,6 +265,26 @@ def test_many_tasks_end_in_one_batch(lab: Lab) -> None:
     assert found.count(TaskStatus.COMPLETED) == found.count(TaskStatus.FAILED) == 150
 
 
+# The second is as long as an id, and the third longer than what a row has room for.
+RESULTS = ('"ä\U0001f980\\u0000\\" \x7f"', '"0123456789abcd"', f'"{"é" * 50_000}"', "17", '""')
+
+
+def test_each_task_of_a_batch_has_its_own_result_to_the_letter(lab: Lab) -> None:
+    lab.send_many(len(RESULTS))
+    claimed = lab.claim(len(RESULTS)).tasks
+    lab.start(*claimed)
+    lab.run(
+        finish.complete(
+            [
+                finish.Completion(task.key, task.token, result, PID)
+                for task, result in zip(claimed, RESULTS, strict=True)
+            ]
+        )
+    )
+    endings = lab.run(inspect.endings([task.id for task in claimed]))
+    assert [endings[task.id][1] for task in claimed] == [*RESULTS]
+
+
 def test_a_row_that_somebody_holds_is_busy_and_does_not_delay_the_others(labs: Labs) -> None:
     with labs.open(Kind.POSTGRES) as lab:
         held, free = two_running(lab)

@@ -95,6 +95,22 @@ def test_changes_keep_each_row_with_its_own_token() -> None:
     ]
 
 
+def test_long_texts_of_changes_stand_beside_the_json() -> None:
+    binder = SqliteBinder(lambda name: [":changes :changes_texts"])
+    rows = [(1, ONE.bytes, (7, "äö", 8)), (2, TWO.bytes, (7, "", 8)), (3, TWO.bytes, (7, "ab", 8))]
+
+    (call,) = binder.bind(Statement("x", {"changes": Changes(rows, text=1)}))
+
+    assert call.values is not None
+    changes, texts = call.values
+    assert json.loads(changes) == [
+        [1, str(ONE), 7, 1, 4, 8],
+        [2, str(TWO), 7, 5, 0, 8],
+        [3, str(TWO), 7, 5, 2, 8],
+    ]
+    assert bytes(texts) == "äöab".encode()
+
+
 def test_text_survives_the_way_through_json() -> None:
     awkward = 'quote " backslash \\ newline \n ü \U0001f980 \\u0000 \x7f'
     connection = sqlite3.connect(":memory:")

@@ -108,7 +108,7 @@ class SqliteBinder:
 
         The rows of a table that are alike are written by a single call, `all_or_none`.
         """
-        name, params, table = asked.name, asked.params, asked.table
+        name, params, table = asked.name, _with_texts(asked.params), asked.table
         if table is None:
             return [_call(one, params) for one in self._prepare(name)]
         if table.plain is not None and table.is_plain:
@@ -300,6 +300,31 @@ def _changes(changes: Changes) -> str:
             row = list(map(_inner, row))
         found.append(row)
     return _json(found)
+
+
+def _with_texts(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters; those texts that `Changes` names stand beside the JSON.
+
+    In it SQLite would read and write each of them three times: of results of 1 KB that took a fifth
+    of the time of `complete`.
+    """
+    for name, value in params.items():
+        if type(value) is Changes and value.text is not None:
+            changes, texts = _texts_apart(value.rows, value.text)
+            return {**params, name: changes, f"{name}_texts": texts}
+    return params
+
+
+def _texts_apart(rows: Sequence[Any], place: int) -> tuple[Changes, bytearray]:
+    texts = [fields[place].encode() for _, _, fields in rows]
+    found: list[tuple[Any, bytes, Sequence[Any]]] = []
+    begin = 1
+    for (key, token, fields), text in zip(rows, texts, strict=True):
+        size = len(text)
+        found.append((key, token, (*fields[:place], begin, size, *fields[place + 1 :])))
+        begin += size
+    # No `bytes`: sixteen of them would be taken for an id.
+    return Changes(found), bytearray().join(texts)
 
 
 def _inner(field: Any) -> Any:

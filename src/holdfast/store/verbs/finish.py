@@ -47,6 +47,8 @@ from holdfast.store.verbs.statistics import Tally, add_tallies
 from holdfast.store.verbs.step_counts import EndedStep
 
 _DONE = Hint(Channel.DONE)
+_RESULT = 1
+"""Which field of a completion is its result."""
 _BACK = frozenset({TaskStatus.PENDING.value, TaskStatus.SCHEDULED.value})
 
 
@@ -97,7 +99,8 @@ def _complete(completions: Sequence[Completion], skip_locked: bool) -> Steps[dic
                 [
                     (c.key, c.token, (c.pid, c.result, c.usage.peak_memory_kb, c.usage.cpu_time_us))
                     for c in completions
-                ]
+                ],
+                text=_RESULT,
             )
         },
         hint=_DONE,

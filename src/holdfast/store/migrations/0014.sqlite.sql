@@ -1,0 +1,2 @@
+-- Version 14: a quicker compression of arguments and results.
+-- Differs from PostgreSQL: SQLite compresses nothing, so there is nothing to do.
