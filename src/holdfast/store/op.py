@@ -90,7 +90,7 @@ class Changes:
     rows: Sequence[tuple[Key, bytes, Sequence[Any] | Mapping[str, Any]]]
     text: int | None = None
     """Which positional field is a text that may be long. SQLite takes these texts beside the JSON
-    (`<name>_texts`), and has two fields in its place: where it begins, and how many bytes it has."""
+    (`<name>_texts`), and has two fields in its place: where it begins, and its size in bytes."""
 
     def __post_init__(self) -> None:
         if len({row[0] for row in self.rows}) != len(self.rows):
