@@ -110,3 +110,35 @@ def test_without_turns_nobody_is_passed_over_for_ever(lab: Lab) -> None:
         place = found.place
         taken.update(keys(lab, found))
     assert len(taken) == 20
+
+
+@pytest.mark.parametrize("has_others", [False, True])
+def test_what_stands_behind_tasks_that_a_worker_does_not_know_is_found(
+    lab: Lab, has_others: bool
+) -> None:
+    """Of its key, and deeper than one look goes; also while others are there to be claimed."""
+    lab.send_many(2500, concurrency_key="k", task_name="unknown")
+    known = lab.send(concurrency_key="k")
+    if has_others:
+        lab.send_many(60, concurrency_key="m")
+    book, place = lab.run(limits.book()), KeyPlace()
+    got: list[bytes] = []
+    for _ in range(12):
+        found = claim_keys(lab, book, 4, place)
+        got += [task.id for task in found.claimed.tasks]
+        place = found.place
+        if known in got or found.saw_all:
+            break
+    assert known in got
+
+
+def test_a_round_over_keys_of_which_nothing_is_known_comes_to_an_end(lab: Lab) -> None:
+    for number in range(10):
+        lab.send_many(2, concurrency_key=f"k{number}", task_name="unknown")
+    book, place, claims = lab.run(limits.book()), KeyPlace(), 0
+    found = claim_keys(lab, book, 4, place)
+    while not found.saw_all:
+        assert count(found) == 0
+        found, claims = claim_keys(lab, book, 4, found.place), claims + 1
+        assert claims < 20
+    assert not found.is_held_back

@@ -69,7 +69,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
         keys[0], ids[0], "RUNNING", 1, 0, 0, 0, None, None, 1, "w", "h", "known", QUEUE, True,
     )  # fmt: skip
     task_ids: object = ids if isinstance(keys[0], bytes) else str(list(keys))
-    ended = (keys[0], ids[0], "FAILED", 1, 1, 1, "h", "p", QUEUE, None)
+    ended = (keys[0], ids[0], "FAILED", 1, 1, 1, "h", "p", QUEUE, None, "known", 0)
     answers: dict[str, Sequence[Row]] = {
         "end": [ended],
         "expired_lease": [(TOKEN, "w", task_ids)],
@@ -83,7 +83,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
         "unknown_pending": [(ids[0], keys[0])],
         "claim_gate": [(None, 0, 1)],
         "lock_counters": [(LIMITED, 0, 0, 0)],
-        "limited_candidates": [(key, "known", None) for key in keys],
+        "limited_candidates": [(key, "known", 1, 1, id) for key, id in zip(keys, ids, strict=True)],
         "keyed_candidates": [(keys[0], "known", "k", 1, 1, ids[0], False)],
         "read_counters": [(f"{LIMITED} k", 0, 0, 0)],
         "try_counters": [(f"{LIMITED} k", 0, 0, 0)],

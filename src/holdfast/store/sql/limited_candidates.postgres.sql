@@ -1,5 +1,5 @@
--- The tasks without a key that a claim under limits may choose from, in the order of the queue, up to
--- :wanted. At most 1,000 entries are examined, as for `claim`.
+-- The tasks of a key (or those without one, if that is empty) that a claim under limits may choose
+-- from, in the order of the queue, up to :wanted. At most 1,000 entries are examined, as for `claim`.
 -- Differs from SQLite in types, and in how batches are bound.
 SELECT
     examined.id AS key, examined.task_name, examined.priority, examined.enqueued_at, examined.id
@@ -20,7 +20,7 @@ FROM (
     FROM holdfast_tasks AS task
     WHERE task.queue_name = :queue_name
         AND task.ready
-        AND coalesce(task.concurrency_key, '') = ''
+        AND coalesce(task.concurrency_key, '') = :concurrency_key::text
         AND (task.priority, task.enqueued_at, task.id)
             > (:after_priority::int, :after_enqueued_at::timestamptz, :after_id::uuid)
     ORDER BY task.priority, task.enqueued_at, task.id

@@ -1,5 +1,5 @@
--- The tasks without a key that a claim under limits may choose from, in the order of the queue, up to
--- :wanted. At most 1,000 entries are examined, as for `claim`.
+-- The tasks of a key (or those without one, if that is empty) that a claim under limits may choose
+-- from, in the order of the queue, up to :wanted. At most 1,000 entries are examined, as for `claim`.
 -- Differs from PostgreSQL in the key, and in how batches are bound.
 SELECT seq AS key, task_name, priority, enqueued_at, id
 FROM (
@@ -18,7 +18,7 @@ FROM (
     FROM holdfast_tasks
     WHERE queue_name = :queue_name
         AND ready
-        AND coalesce(concurrency_key, '') = ''
+        AND coalesce(concurrency_key, '') = coalesce(CAST(:concurrency_key AS TEXT), '')
         AND (priority, enqueued_at, id) > (:after_priority, :after_enqueued_at, :after_id)
     ORDER BY priority, enqueued_at, id
     LIMIT 1000

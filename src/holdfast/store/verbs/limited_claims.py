@@ -43,6 +43,8 @@ from holdfast.store.verbs.claims import (
 from holdfast.store.verbs.key_walk import Entries, KeyPlace, KeyWalk
 
 _BEGINNING: Final = KeyPlace()
+_LOOKS: Final = 4
+"""Of how many keys a claim looks behind the first tasks, if it has room for more."""
 _OTHERS_US: Final = 10_000
 """µs after which a key is looked at again whose counter another claim had."""
 
@@ -138,6 +140,12 @@ def claim_keys(
         yield from turns.meet(found)
         if is_fair:
             turns.one_of_each(found)
+    looks = 1 if len(turns.chosen) >= wanted else _LOOKS
+    for key in [*walk.deep][:looks]:
+        found = yield from walk.look_behind(key, wanted)
+        yield from turns.meet(found)
+        if is_fair:
+            turns.one_of_each(found)
     if is_fair:
         turns.go_round()
     else:
@@ -158,7 +166,7 @@ def claim_keys(
         and len(turns.chosen) < request.wanted,
         next_us=until,
         place=walk.place(last, turns.most_of_a_key),
-        saw_all=walk.saw_all and not turns.has_more(walk.cut),
+        saw_all=walk.saw_all and not walk.deep and not turns.has_more(walk.cut),
     )
 
 
@@ -344,5 +352,10 @@ def _limited_candidates(
     request: Request, names: Collection[str], after: Position, number: int
 ) -> Statement:
     known = [known for known in request.known if task_name_of(known) in names]
-    params = claim_params(request) | {"known": Texts(known), "wanted": number, **behind(after)}
+    params = claim_params(request) | {
+        "known": Texts(known),
+        "concurrency_key": "",
+        "wanted": number,
+        **behind(after),
+    }
     return Statement("limited_candidates", params)
