@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import pytest
@@ -23,6 +24,7 @@ from holdfast import (
     WaitTimeout,
 )
 from holdfast.client import wait, waiter
+from holdfast.client.wait import TASKS
 from holdfast.store.verbs import inspect
 from tests.client.conftest import Hands
 from tests.support.deadline import until
@@ -40,6 +42,10 @@ def started(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
     thread = threading.Thread(target=run)
     thread.start()
     return thread, answers
+
+
+def _put(heard: list[bytes], id: bytes, news: object) -> None:
+    heard.append(id)
 
 
 def watched(app: Holdfast) -> int:
@@ -69,6 +75,7 @@ def test_many_waiters_share_one_thread(app: Holdfast, hands: Hands) -> None:
     async def main() -> list[Any]:
         waits = [asyncio.ensure_future(handle.aget(timeout=30)) for handle in handles]
         await asyncio.to_thread(until, lambda: watched(app) == len(handles))
+        await asyncio.to_thread(until, lambda: app._access.waiter._listener is not None)
         names = [thread.name for thread in threading.enumerate()]
         assert names.count("holdfast-waiter") == 1
         # The waiter, the one that looks for the test, the one that opens PostgreSQL's listening
@@ -90,6 +97,67 @@ def test_two_wait_for_one(app: Holdfast, hands: Hands) -> None:
     first.join(30)
     second.join(30)
     assert (answers, more) == ([7], [TaskStatus.COMPLETED])
+
+
+def test_what_ends_after_a_look_is_heard(app: Holdfast, hands: Hands) -> None:
+    """Whether somebody listened when the watch was made, or not yet: then it is looked up again."""
+    for listens in (False, True):
+        handle = app.send("any")
+        heard: list[bytes] = []
+        ids = [handle.id.bytes]
+        tell = partial(_put, heard)
+        with app._access.waiter.watch(ids, tell, TASKS) as watch:
+            assert watch.is_heard is listens
+            hands.finish(handle)
+            watch.begin()
+            until(lambda heard=heard: heard)  # type: ignore[misc]
+        assert heard == ids
+
+
+def test_ends_for_which_nobody_waits_do_not_end_the_thread(
+    app: Holdfast, hands: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, other, second = (app.send("any", n) for n in range(3))
+    thread, answers = started(lambda: first.get(timeout=30))
+    until(lambda: app._access.waiter._listener is not None)
+    hands.finish(first, "1")
+    thread.join(30)
+    watcher, listener = app._access.waiter._thread, app._access.waiter._listener
+    assert watcher is not None
+    assert listener is not None
+    waits: list[frozenset[str]] = []
+    wait = listener.wait
+
+    def record(timeout: float) -> frozenset[str]:
+        waits.append(wait(timeout))
+        return waits[-1]
+
+    monkeypatch.setattr(listener, "wait", record)
+    listener.wake()
+    hands.finish(other)
+    until(lambda: any(waits[:-1]))
+    hands.finish(second, "2")
+    assert second.get(timeout=30) == 2
+    assert answers == [1]
+    assert app._access.waiter._thread is watcher
+    assert app._access.waiter._listener is listener
+
+
+def test_a_hint_after_a_quiet_moment_is_followed_at_once(
+    app: Holdfast, hands: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a burst of them is made few looks of."""
+    monkeypatch.setattr(waiter, "REST", 10.0)
+    monkeypatch.setattr(waiter, "SAVED", 40.0)
+    handles = [app.send("any", n) for n in range(2)]
+    for number, handle in enumerate(handles):
+        thread, answers = started(partial(handle.get, timeout=30))
+        until(lambda: watched(app) == 1)
+        began = time.monotonic()
+        hands.finish(handle, str(number))
+        thread.join(30)
+        assert answers == [number]
+        assert time.monotonic() - began < 5
 
 
 def test_patience_ends_and_the_task_goes_on(app: Holdfast) -> None:
@@ -187,7 +255,11 @@ def test_a_task_that_was_deleted_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(waiter, "MISSING_EVERY", 1)
     handle = app.send("any")
-    unheard = replace(wait.TASKS, endings=lambda ids: inspect.endings([]))
+    unheard = replace(
+        wait.TASKS,
+        # Nothing but the first look finds anything.
+        endings=lambda ids, others: inspect.endings([] if others is None else ids, others),
+    )
     monkeypatch.setattr("holdfast.client.handle.TASKS", unheard)
     thread, answers = started(lambda: handle.get(timeout=30))
     until(lambda: watched(app) == 1)

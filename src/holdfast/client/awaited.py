@@ -23,8 +23,8 @@ class Awaited(Generic[E]):
     """What is asked; `E` is what is told of an end."""
 
     noun: Noun
-    endings: Callable[[Sequence[bytes]], Op[dict[bytes, E]]]
-    """How those of these that have ended did so."""
+    endings: Callable[[Sequence[bytes], set[bytes] | None], Op[dict[bytes, E]]]
+    """How those of these that have ended did so; the others that there are go into the set."""
     statuses: Callable[[Sequence[bytes]], Op[Any]]
     """Where those of these that there are stand, by their ids."""
     unattended: Callable[[bytes, bytes | None], Op[Any]]

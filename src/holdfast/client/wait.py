@@ -44,12 +44,15 @@ def ended(
     """Each of these and how it ended, as they end; `WaitTimeout` when that takes too long."""
     patience = _Patience(timeout)
     left = set(ids)
-    for part in parts(sorted(left)):
-        for id, ending in access.run_own(partial(_look, part, kind)).items():
-            left.discard(id)
-            yield id, ending
     heard: SimpleQueue[tuple[bytes, E | Exception]] = SimpleQueue()
-    with access.waiter.watch(left, lambda id, news: heard.put((id, news)), kind):
+    with access.waiter.watch(left, lambda id, news: heard.put((id, news)), kind) as watch:
+        for part in parts(sorted(left)):
+            over = access.run_own(partial(_look, part, kind))
+            watch.drop(over)
+            for id, ending in over.items():
+                left.discard(id)
+                yield id, ending
+        watch.begin()
         while left:
             with _Loan() as loan:
                 while True:
@@ -64,8 +67,10 @@ def ended(
                         if not loan.begins() and patience.is_remarkable:
                             asked = partial(kind.unattended, first, _waiting_task())
                             _remark(access.run_own(asked))
-            left.discard(id)
-            yield id, _ending(news)
+            # Not if the look above has found it, too.
+            if id in left:
+                left.discard(id)
+                yield id, _ending(news)
 
 
 async def aended(
@@ -76,10 +81,6 @@ async def aended(
 
     patience = _Patience(timeout)
     left = set(ids)
-    for part in parts(sorted(left)):
-        for id, ending in (await access.arun_own(partial(_look, part, kind))).items():
-            left.discard(id)
-            yield id, ending
     loop = asyncio.get_running_loop()
     heard: asyncio.Queue[tuple[bytes, E | Exception]] = asyncio.Queue()
 
@@ -89,7 +90,14 @@ async def aended(
         except RuntimeError:
             pass  # the loop was closed: nobody is left to be told
 
-    with access.waiter.watch(left, hear, kind):
+    with access.waiter.watch(left, hear, kind) as watch:
+        for part in parts(sorted(left)):
+            over = await access.arun_own(partial(_look, part, kind))
+            watch.drop(over)
+            for id, ending in over.items():
+                left.discard(id)
+                yield id, ending
+        watch.begin()
         while left:
             with _Loan() as loan:
                 while True:
@@ -105,8 +113,10 @@ async def aended(
                         if not loan.begins() and patience.is_remarkable:
                             asked = partial(kind.unattended, first, _waiting_task())
                             _remark(await access.arun_own(asked))
-            left.discard(id)
-            yield id, _ending(news)
+            # Not if the look above has found it, too.
+            if id in left:
+                left.discard(id)
+                yield id, _ending(news)
 
 
 def doze(access: Access, id: bytes, seconds: float, kind: Awaited[Any]) -> None:
@@ -223,13 +233,11 @@ def _waiting_task() -> bytes | None:
 @reads
 def _look(ids: Sequence[bytes], kind: Awaited[E]) -> Steps[dict[bytes, E]]:
     """Who has ended already; `TaskNotFound` for an id that does not exist."""
-    found = yield from kind.endings(ids)
-    rest = [id for id in ids if id not in found]
-    if rest:
-        known: Collection[bytes] = yield from kind.statuses(rest)
-        for id in rest:
-            if id not in known:
-                raise kind.missing(id)
+    others: set[bytes] = set()
+    found = yield from kind.endings(ids, others)
+    for id in ids:
+        if id not in found and id not in others:
+            raise kind.missing(id)
     return found
 
 

@@ -1,8 +1,9 @@
 """Waiting for tasks, and workflows, to end: one thread for each app, however many wait.
 
-Invariant: every watched id is looked up once soon after it is watched, and again at every
-hint and at least every second or so; a look asks for all ids at once. A hint may be lost,
-the poll is the truth. Whoever waits sleeps on a lock or a future of its own.
+Invariant: an end that comes after its watch was made is heard, or found by the next poll, at
+least every second or so; a look asks for all ids at once. Whoever watches looks once by itself,
+after that: who has ended before needs no thread. Where nobody listens yet, the thread looks
+once more when it does. Whoever waits sleeps on a lock or a future of its own.
 
 Failure: while the database is away the thread keeps trying and the watchers keep waiting
 (their own timeouts end that). An error that no repetition cures goes to every watcher.
@@ -33,7 +34,9 @@ CHUNK: Final = 1_000
 MISSING_EVERY: Final = 10
 """At each of so many polls it is asked whether the watched tasks exist at all."""
 REST: Final = 0.005
-"""Least time between two looks at everything, so that a burst of hints is one look."""
+"""Least time between two looks at everything, so that a burst of hints is a few looks."""
+SAVED: Final = 4 * REST
+"""So much of it may be made up for later: a hint after a quiet moment is not kept waiting."""
 
 Heard: TypeAlias = Callable[[bytes, Any], None]
 """Called with how it ended, or with an exception."""
@@ -41,23 +44,37 @@ _log = logging.getLogger("holdfast.client")
 
 
 class Watch:
-    """Who wants to hear how some of one kind end. Each is reported once; close it when done."""
+    """Who wants to hear how some of one kind end. Each is reported once; close it when done.
 
-    __slots__ = ("heard", "kind", "open_ids", "_waiter")
+    Look how they stand after making one, `drop` those that have ended, and then `begin`.
+    """
+
+    __slots__ = ("heard", "is_heard", "kind", "open_ids", "_waiter")
 
     def __init__(
         self, waiter: Waiter, ids: Iterable[bytes], heard: Heard, kind: Awaited[Any]
     ) -> None:
         self.heard = heard
+        self.is_heard = False
+        """Whether somebody listens since it was made."""
         self.kind = kind
         self.open_ids = set(ids)
         self._waiter = waiter
+
+    def drop(self, ids: Iterable[bytes]) -> None:
+        """These are no longer of interest."""
+        self._waiter.forget(self, ids)
+
+    def begin(self) -> None:
+        """Hear of those that are left from now on."""
+        if not self.is_heard:
+            self._waiter.look_at(self)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._waiter.forget(self)
+        self._waiter.forget(self, list(self.open_ids))
 
 
 class _Board:
@@ -88,26 +105,33 @@ class Waiter:
             board = self._boards[kind]
             for id in watch.open_ids:
                 board.watches.setdefault(id, []).append(watch)
-            board.fresh |= watch.open_ids
+            watch.is_heard = self._listener is not None
+        return watch
+
+    def look_at(self, watch: Watch) -> None:
+        """Look these up once somebody listens."""
+        with self._lock:
+            if not watch.open_ids:
+                return
+            self._boards[watch.kind].fresh |= watch.open_ids
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(
                     target=self._run, name="holdfast-waiter", daemon=True
                 )
                 self._thread.start()
         self._wake()
-        return watch
 
-    def forget(self, watch: Watch) -> None:
-        """Stop watching."""
+    def forget(self, watch: Watch, ids: Iterable[bytes]) -> None:
+        """Stop watching these."""
         with self._lock:
             watches = self._boards[watch.kind].watches
-            for id in watch.open_ids:
+            for id in ids:
                 left = [other for other in watches.get(id, ()) if other is not watch]
                 if left:
                     watches[id] = left
                 else:
                     watches.pop(id, None)
-            watch.open_ids.clear()
+                watch.open_ids.discard(id)
 
     def watchers(self, id: bytes | None = None) -> int:
         """How many watch this one; without an id, how many are watched."""
@@ -143,8 +167,6 @@ class Waiter:
                     self._woken.wait(_jittered(POLL))
         except Exception as error:  # noqa: BLE001 - it belongs to those who wait
             self._fail(error)
-        finally:
-            self._listener = None
 
     def _ended(self) -> bool:
         with self._lock:
@@ -159,41 +181,57 @@ class Waiter:
     def _listen(self) -> None:
         with closing(self._store().listen(Channel.DONE)) as listener:
             self._listener = listener
-            polls = 0
-            poll_at = rested_at = 0.0
-            while not self._closed:
-                self._woken.clear()
-                fresh: dict[Awaited[Any], set[bytes]] = {}
-                with self._lock:
-                    for kind, board in self._boards.items():
-                        if board.fresh:
-                            fresh[kind], board.fresh = board.fresh, set()
-                    idle = self._is_idle()
-                if idle:
-                    # A wake-up means that somebody has come; none means that nobody did.
-                    listener.wait(LINGER)
-                    if not self._woken.is_set():
-                        return
-                    continue
-                began = time.monotonic()
-                if began >= poll_at:
-                    self._look(None)
-                    if polls % MISSING_EVERY == MISSING_EVERY - 1:
-                        self._look_for_missing()
-                    polls += 1
-                    ended = time.monotonic()
-                    poll_at = ended + _jittered(POLL)
-                    rested_at = ended + (ended - began) + REST
-                elif fresh:
-                    self._look(fresh)
-                if listener.wait(max(0.0, poll_at - time.monotonic())):
-                    time.sleep(max(0.0, rested_at - time.monotonic()))
+            try:
+                self._hear(listener)
+            finally:
+                # Those who watch from here on are looked up once more, or by the next listener.
+                self._listener = None
+
+    def _hear(self, listener: Listener) -> None:
+        """Report ends until nobody has waited for a while."""
+        polls = 0
+        poll_at = rested_at = 0.0
+        leave_at: float | None = None
+        while not self._closed:
+            self._woken.clear()
+            fresh, is_idle = self._take_fresh()
+            began = time.monotonic()
+            if is_idle:
+                leave_at = leave_at or began + LINGER
+                if began >= leave_at:
+                    return
+                # Whoever comes meanwhile may not wake us, and what is heard may be for them.
+                if listener.wait(min(POLL, leave_at - began)):
                     poll_at = 0.0
+                continue
+            leave_at = None
+            if began >= poll_at:
+                self._look(None)
+                if polls % MISSING_EVERY == MISSING_EVERY - 1:
+                    self._look_for_missing()
+                polls += 1
+                ended = time.monotonic()
+                poll_at = ended + _jittered(POLL)
+                rested_at = max(rested_at, began - SAVED) + (ended - began) + REST
+            elif fresh:
+                self._look(fresh)
+            if listener.wait(max(0.0, poll_at - time.monotonic())):
+                time.sleep(max(0.0, rested_at - time.monotonic()))
+                poll_at = 0.0
+
+    def _take_fresh(self) -> tuple[dict[Awaited[Any], set[bytes]], bool]:
+        """What is to be looked up, and whether nobody watches anything."""
+        fresh: dict[Awaited[Any], set[bytes]] = {}
+        with self._lock:
+            for kind, board in self._boards.items():
+                if board.fresh:
+                    fresh[kind], board.fresh = board.fresh, set()
+            return fresh, self._is_idle()
 
     def _look(self, ids: Mapping[Awaited[Any], set[bytes]] | None) -> None:
         """Ask how these (or all) that are watched stand, and report those that have ended."""
         for kind, part in self._watched(ids):
-            for id, ending in self._store().run(kind.endings(part)).items():
+            for id, ending in self._store().run(kind.endings(part, None)).items():
                 self._report(kind, id, ending)
 
     def _look_for_missing(self) -> None:

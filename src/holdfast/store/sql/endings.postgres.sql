@@ -1,5 +1,6 @@
--- How those of these tasks that have ended did so: what a waiter asks.
+-- How those of these tasks that have ended did so: what a waiter asks. Before it waits, about all of
+-- them: one that is not there is waited for in vain.
 -- Differs from SQLite in how a batch is bound.
 SELECT id, status, result, error_code, failed_reason, finished_at, task_name, handed_over
 FROM holdfast_tasks
-WHERE id = ANY (:ids::uuid[]) AND finished_at IS NOT NULL;
+WHERE id = ANY (:ids::uuid[]) AND (finished_at IS NOT NULL OR :all_of_them::boolean);

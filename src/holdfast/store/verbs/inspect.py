@@ -101,14 +101,23 @@ def statuses(ids: Sequence[bytes]) -> Steps[dict[bytes, TaskStatus]]:
 
 
 @reads
-def endings(ids: Sequence[bytes]) -> Steps[dict[bytes, Ending]]:
-    """How those of these tasks that have ended did so."""
-    found = yield Statement("endings", {"ids": Uuids(ids)})
-    return {
-        rows.uuid(id): Ending(TaskStatus(status), *rest)
-        for id, status, *rest in found
-        if rows.is_status(status)
-    }
+def endings(ids: Sequence[bytes], others: set[bytes] | None = None) -> Steps[dict[bytes, Ending]]:
+    """How those of these tasks that have ended did so.
+
+    The others are added to `others`, if it is given; an unknown id is in neither.
+    """
+    found = yield Statement("endings", {"ids": Uuids(ids), "all_of_them": others is not None})
+    ended: dict[bytes, Ending] = {}
+    for id, status, result, code, reason, finished_at, *rest in found:
+        if not rows.is_status(status):
+            continue
+        if finished_at is not None:
+            ended[rows.uuid(id)] = Ending(
+                TaskStatus(status), result, code, reason, finished_at, *rest
+            )
+        elif others is not None:
+            others.add(rows.uuid(id))
+    return ended
 
 
 @reads

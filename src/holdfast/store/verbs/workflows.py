@@ -162,9 +162,13 @@ def statuses(ids: Sequence[bytes]) -> Steps[dict[bytes, WorkflowStatus]]:
 
 
 @reads
-def endings(ids: Sequence[bytes]) -> Steps[dict[bytes, WorkflowStatus]]:
-    """How those of these workflows that have ended did so."""
+def endings(
+    ids: Sequence[bytes], others: set[bytes] | None = None
+) -> Steps[dict[bytes, WorkflowStatus]]:
+    """How those of these workflows that have ended did so; the rest goes into `others`."""
     found = yield from statuses(ids)
+    if others is not None:
+        others.update(id for id, status in found.items() if not status.is_terminal)
     return {id: status for id, status in found.items() if status.is_terminal}
 
 
