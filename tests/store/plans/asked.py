@@ -121,6 +121,7 @@ def statements(keys: Sequence[Key]) -> dict[str, Statement]:
         claims.clean([TOKEN]),
         leases.recover(lambda abandoned: change),
         retention.prune(before=1, dead_before=1),
+        leases.suspects(),
         operate.delete(ids),
     ]
     found: dict[str, Statement] = {}

@@ -70,6 +70,7 @@ WANTED = {
     "drop": {"holdfast_tasks_pkey": BY_KEY},
     "leased_tasks": {"holdfast_tasks_pkey": BY_KEY},
     "prunable": {"holdfast_tasks_pkey": "(id > "},
+    "audit": {"holdfast_tasks_pkey": "(id > "},
     "deletable": {"holdfast_tasks_pkey": BY_KEY},
     "delete": {"holdfast_tasks_pkey": BY_KEY},
 }
@@ -186,6 +187,17 @@ def test_the_janitor_asks_for_workflows_one_by_one(plans: dict[str, list[Scan]])
     assert [(scan.kind, scan.index) for scan in found] == [
         ("Index Scan", "holdfast_workflows_pkey")
     ]
+
+
+# (A table that is analyzed while it is empty may be read anyhow.)
+@pytest.mark.parametrize("plans", ["on_empty", "on_full"], indirect=True)
+def test_the_audit_asks_of_each_step_what_it_waits_for(plans: dict[str, list[Scan]]) -> None:
+    """Else each of its pages would read all edges, and all workflows."""
+    found = [scan for scan in plans["audit"] if "holdfast_leases" not in (scan.index or "")]
+    assert {"holdfast_task_dependencies_child", "holdfast_workflows_pkey"} <= {
+        scan.index for scan in found
+    }
+    assert all(scan.condition for scan in found), found
 
 
 @pytest.mark.usefixtures("on_analyzed")

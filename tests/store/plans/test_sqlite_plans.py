@@ -1,16 +1,17 @@
 """The plans of the hot statements on SQLite: empty, at 200,000 rows, and analyzed.
 
-Both libraries plan for themselves, and the standard one is older.
+Both libraries plan for themselves, and the standard one is older. On connections as the store
+opens them: what these are told about planning is part of it.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import apsw
 import pytest
@@ -19,9 +20,9 @@ from holdfast.core.records import TaskFilter
 from holdfast.core.status import TaskStatus
 from holdfast.store import statement
 from holdfast.store.open import open_store
-from holdfast.store.settings import parse_url
+from holdfast.store.settings import SqliteDriver, parse_url
 from holdfast.store.sqlite.binding import prepare
-from holdfast.store.sqlite.drivers.sqlite3_driver import known_here
+from holdfast.store.sqlite.drivers.driver import load
 from holdfast.store.verbs import inspect, queues
 from tests.store.plans import filled
 from tests.store.plans.asked import record, statements
@@ -72,6 +73,7 @@ WANTED = {
     "expire": {"USING INDEX holdfast_tasks_expire (expire_at<?)", BY_KEY},
     "unknown_pending": {IN_ORDER},
     "prunable": {"USING INDEX sqlite_autoindex_holdfast_tasks_1 (id>?)"},
+    "audit": {"USING INDEX sqlite_autoindex_holdfast_tasks_1 (id>?)"},
     "delete": {BY_KEY},
 }
 """How a statement reaches tasks."""
@@ -79,6 +81,7 @@ WANTED = {
 NAMES = ("holdfast_tasks", "task", "held", "head")
 """What the statements call the table of tasks."""
 
+LIBRARIES: Final[tuple[SqliteDriver, ...]] = ("apsw", "sqlite3")
 Explain: TypeAlias = Callable[[str], list[str]]
 
 
@@ -116,24 +119,21 @@ def file(request: pytest.FixtureRequest) -> Path:
     return found
 
 
-@pytest.fixture(params=["apsw", "sqlite3"])
+@pytest.fixture(params=LIBRARIES)
 def explain(request: pytest.FixtureRequest, file: Path) -> Iterator[Explain]:
     """The lines of a statement's plan, by one of the libraries."""
-    raw: apsw.Connection | sqlite3.Connection
-    raw = apsw.Connection(str(file)) if request.param == "apsw" else sqlite3.connect(file)
+    with closing(load(request.param).open(str(file), 0.0)) as connection:
 
-    def explain(name: str) -> list[str]:
-        lines: list[str] = []
-        for text in statement.texts(name):
-            prepared = prepare(known_here(text) if request.param == "sqlite3" else text)
-            values = (None,) * len(prepared.names)
-            lines += [
-                str(row[3]) for row in raw.execute(f"EXPLAIN QUERY PLAN {prepared.sql}", values)
-            ]
-        return lines
+        def explain(name: str) -> list[str]:
+            lines: list[str] = []
+            for text in statement.texts(name):
+                prepared = prepare(text)
+                values = (None,) * len(prepared.names)
+                found = connection.execute(f"EXPLAIN QUERY PLAN {prepared.sql}", values)
+                lines += [str(row[3]) for row in found]
+            return lines
 
-    yield explain
-    raw.close()
+        yield explain
 
 
 def test_every_statement_is_judged() -> None:
@@ -167,12 +167,13 @@ def test_claims_need_no_sorting(explain: Explain) -> None:
 @pytest.mark.parametrize("queue", [None, "q1", "no such queue"])
 def test_counting_examines_no_more_than_its_cap(analyzed: Path, queue: str | None) -> None:
     """It takes some ten instructions for each of 500 rows, and there are 200,000."""
-    connection = apsw.Connection(str(analyzed))
+    connection = load("apsw").open(str(analyzed), 0.0)
     steps = count()
-    connection.set_progress_handler(lambda: next(steps) < 0, 1)
+    connection._raw.set_progress_handler(lambda: next(steps) < 0, 1)
     prepared = prepare(*statement.texts("counts"))
     given = {"cap": 100, "queue_name": queue}
-    found = dict(connection.execute(prepared.sql, [given[name] for name in prepared.names]))
+    rows = connection.execute(prepared.sql, [given[name] for name in prepared.names])
+    found = {kind: number for kind, number, *_ in rows}
     connection.close()
     assert found["newest"] == found["failed"] == 100
     assert found["due"] == (0 if queue == "no such queue" else 100)
@@ -180,26 +181,19 @@ def test_counting_examines_no_more_than_its_cap(analyzed: Path, queue: str | Non
 
 
 @pytest.mark.parametrize("which", ["full", "analyzed"])
-@pytest.mark.parametrize("library", ["apsw", "sqlite3"])
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_listing_queues_examines_no_more_than_is_counted(
-    which: str, library: str, request: pytest.FixtureRequest
+    which: str, library: SqliteDriver, request: pytest.FixtureRequest
 ) -> None:
     """Some ten instructions for each of 200 entries of 7 queues; 50,000 tasks are waiting."""
     path = request.getfixturevalue(which)
     (asked,) = record(queues.list_queues(100, few=100, heads=700), {})
     prepared = prepare(*statement.texts("list_queues"))
     steps = count()
-    raw: apsw.Connection | sqlite3.Connection
-    if library == "apsw":
-        raw = apsw.Connection(str(path))
-        raw.set_progress_handler(lambda: next(steps) < 0, 1)
-        sql = prepared.sql
-    else:
-        raw = sqlite3.connect(path)
-        raw.set_progress_handler(lambda: next(steps) < 0, 1)
-        sql = known_here(prepared.sql)
-    found = list(raw.execute(sql, [asked.params[name] for name in prepared.names]))
-    raw.close()
+    connection = load(library).open(str(path), 0.0)
+    connection._raw.set_progress_handler(lambda: next(steps) < 0, 1)
+    found = connection.execute(prepared.sql, [asked.params[name] for name in prepared.names])
+    connection.close()
     assert [(row[0], row[3], row[5]) for row in found] == [(f"q{n}", 100, 100) for n in range(7)]
     assert next(steps) < 7 * 3 * 100 * 15
 
@@ -220,16 +214,16 @@ def test_a_list_of_one_queue_examines_no_entry_of_others(
 ) -> None:
     store = open_store(parse_url(f"sqlite:///{request.getfixturevalue(which)}"))
     (asked,) = record(inspect.list_tasks(LISTS[name]), {})[:1]
-    connection = apsw.Connection(str(request.getfixturevalue(which)))
+    connection = load("apsw").open(str(request.getfixturevalue(which)), 0.0)
     steps = count()
-    connection.set_progress_handler(lambda: next(steps) < 0, 1)
+    connection._raw.set_progress_handler(lambda: next(steps) < 0, 1)
     prepared = prepare(*statement.texts("list_tasks"))
     plain = {
         **asked.params,
         "before": "f" * 36,
         "statuses": json.dumps(list(asked.params["statuses"])),
     }
-    found = list(connection.execute(prepared.sql, [plain[name] for name in prepared.names]))
+    found = connection.execute(prepared.sql, [plain[name] for name in prepared.names])
     connection.close()
     store.close()
     assert found == []

@@ -17,15 +17,14 @@ SELECT
             )
             OR EXISTS (
                 SELECT 1 FROM holdfast_task_dependencies AS edge
-                JOIN holdfast_tasks AS child ON child.id = edge.child_id
-                JOIN holdfast_workflows AS whole ON whole.workflow_id = child.workflow_id
-                LEFT JOIN holdfast_scopes AS scope ON scope.scope_id = child.scope_id
+                JOIN holdfast_workflows AS whole ON whole.workflow_id = task.workflow_id
+                LEFT JOIN holdfast_scopes AS scope ON scope.scope_id = task.scope_id
                 LEFT JOIN holdfast_tasks AS parent ON parent.id = edge.parent_id
                 WHERE edge.child_id = task.id
                     AND NOT edge.resolved AND edge.on_status IN ('success', 'failure', 'always')
                     AND whole.finished_at IS NULL AND whole.resubmitting IS NULL
                     AND CASE
-                        WHEN edge.parent_id = child.workflow_id
+                        WHEN edge.parent_id = task.workflow_id
                             THEN whole.status <> 'PAUSED' AND whole.stopping IS NULL AND NOT whole.held
                         WHEN edge.parent_id = scope.error_gate
                             THEN scope.body_open <= 0 OR scope.error_id IS NOT NULL
@@ -36,14 +35,16 @@ SELECT
                     END
             )
         )
-    ) OR (
-        task.parked = 'pause' AND EXISTS (
-            SELECT 1 FROM holdfast_workflows AS whole
-            WHERE whole.workflow_id = task.workflow_id AND whole.finished_at IS NULL
+    ) OR CASE
+        WHEN task.parked = 'pause' THEN (
+            SELECT whole.finished_at IS NULL
                 AND whole.status <> 'PAUSED' AND whole.stopping IS NULL AND NOT whole.held
                 AND whole.resubmitting IS NULL
+            FROM holdfast_workflows AS whole
+            WHERE whole.workflow_id = task.workflow_id
         )
-    ) AS idle
+        ELSE 0
+    END AS idle
 FROM holdfast_tasks AS task
 WHERE task.id > :after
 ORDER BY task.id
