@@ -107,6 +107,22 @@ def test_a_file_that_is_no_database_is_left_alone(
     assert path.read_text() == "Dear diary, " * 200
 
 
+def test_a_users_database_in_another_encoding_is_refused(
+    make_store: MakeStore, path: Path, driver: SqliteDriver
+) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA encoding = 'UTF-16le'")
+    connection.execute("CREATE TABLE theirs (id INTEGER)")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+
+    with pytest.raises(ConfigError, match="keeps its texts in UTF-16le"):
+        make_store(driver=driver).run(verbs.make())
+
+    assert path.read_bytes() == before
+
+
 def test_a_damaged_file_is_named_and_left_alone(
     make_store: MakeStore, path: Path, driver: SqliteDriver
 ) -> None:

@@ -1,10 +1,10 @@
 """What is checked before a database file is opened, and how a new one is made.
 
 Owns the refusals: no directory, no permission, a network filesystem, a file that is
-mounted without its directory, one that is no database, a filesystem without WAL. Never
-opens an existing database file itself (closing it would drop SQLite's locks in this
-process), never deletes or recreates one, and lets our tables live in a user's own
-database: what is SQLite is welcome.
+mounted without its directory, one that is no database or not in UTF-8, a filesystem without
+WAL. Never opens an existing database file itself (closing it would drop SQLite's locks in
+this process), never deletes or recreates one, and lets our tables live in a user's own
+database: what else is SQLite is welcome.
 """
 
 from __future__ import annotations
@@ -102,7 +102,16 @@ def adopt(connection: Connection, path: str) -> None:
     if path == faults.MEMORY:
         return
     # The first statement reads the file, so what is no database is refused here.
-    if connection.execute("PRAGMA journal_mode") == [("wal",)]:
+    is_ready = connection.execute("PRAGMA journal_mode") == [("wal",)]
+    ((encoding,),) = connection.execute("PRAGMA encoding")
+    if encoding != "UTF-8":
+        raise ConfigError(
+            f"{path} keeps its texts in {encoding}, and Holdfast needs UTF-8: give it a file of "
+            "its own, or copy the database into one that begins with PRAGMA encoding = 'UTF-8' "
+            "(nothing was changed)",
+            option="url",
+        )
+    if is_ready:
         return
     empty = connection.execute("PRAGMA page_count") == [(0,)]
     if empty:
