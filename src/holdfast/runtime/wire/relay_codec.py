@@ -85,7 +85,8 @@ def _encode(value: Any) -> Any:
     if isinstance(value, At):
         return ["at", int(value)]
     if isinstance(value, Changes):
-        return ["changes", [(key, token, _encode_fields(f)) for key, token, f in value.rows]]
+        rows = [(key, token, _encode_fields(f)) for key, token, f in value.rows]
+        return ["changes", (value.text, rows)]
     if isinstance(value, dict):
         return ["map", value]
     return value
@@ -104,8 +105,9 @@ def _decode(value: Any) -> Any:
     return _MAKE[tag](content)
 
 
-def _decode_changes(rows: Sequence[Any]) -> Changes:
-    return Changes([(key, token, _decode_fields(fields)) for key, token, fields in rows])
+def _decode_changes(content: Sequence[Any]) -> Changes:
+    text, rows = content
+    return Changes([(key, token, _decode_fields(fields)) for key, token, fields in rows], text=text)
 
 
 def _decode_fields(fields: Any) -> Any:

@@ -141,6 +141,7 @@ def test_a_statement_survives_the_wire() -> None:
             "map": {"a": [1, None]},
             "positional": Changes([(1, bytes(16), ("x", None, At(5)))]),
             "named": Changes([(bytes(16), bytes(16), {"a": 1})]),
+            "with_text": Changes([(1, bytes(16), (7, "long"))], text=1),
         },
         Table({"id": Column.UUID, "data": Column.BYTES}, [(bytes(16), b"\xff")]),
         Hint(Channel.READY, ["q"]),
@@ -161,6 +162,7 @@ def test_a_statement_survives_the_wire() -> None:
             assert [(k, t, _plain(f)) for k, t, f in found.rows] == [
                 (k, t, _plain(f)) for k, t, f in value.rows
             ]
+            assert found.text == value.text
         else:
             assert found == value
 
