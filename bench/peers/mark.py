@@ -10,11 +10,11 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic_ns
+from time import monotonic_ns, thread_time_ns
 
 from bench.peers.work import Work, wait, work
 
-RECORD = struct.Struct("=QQQ")
+RECORD = struct.Struct("=QQQQ")
 FOLDER = "BENCH_MARKS"
 """The environment variable that names the directory of the files."""
 
@@ -46,17 +46,17 @@ def mark(number: int) -> int:
 
 def mark_doing(number: int, work: Work) -> int:
     """The same with work of its own."""
-    began = monotonic_ns()
+    began, used = monotonic_ns(), thread_time_ns()
     work(number)
-    _file.write(RECORD.pack(number, began, monotonic_ns()))
+    _file.write(RECORD.pack(number, began, monotonic_ns(), thread_time_ns() - used))
     return number
 
 
 async def mark_async(number: int) -> int:
     """The same for a coroutine, whose work may be to wait beside others."""
-    began = monotonic_ns()
+    began, used = monotonic_ns(), thread_time_ns()
     await wait(number)
-    _file.write(RECORD.pack(number, began, monotonic_ns()))
+    _file.write(RECORD.pack(number, began, monotonic_ns(), thread_time_ns() - used))
     return number
 
 
@@ -69,6 +69,8 @@ class Mark:
     at_ns: int
     """When it ended."""
     pid: int
+    used_ns: int
+    """Processor time of its thread meanwhile; of a coroutine that waits, also that of others."""
 
 
 class Marks:
@@ -86,9 +88,9 @@ class Marks:
     def read(self) -> list[Mark]:
         """Every run, in the order of time."""
         found = [
-            Mark(number, began_ns, at_ns, int(path.name))
+            Mark(number, began_ns, at_ns, int(path.name), used_ns)
             for path in self.folder.iterdir()
-            for number, began_ns, at_ns in RECORD.iter_unpack(_whole(path.read_bytes()))
+            for number, began_ns, at_ns, used_ns in RECORD.iter_unpack(_whole(path.read_bytes()))
         ]
         return sorted(found, key=lambda mark: mark.at_ns)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from time import perf_counter
+from time import perf_counter, thread_time
 
 from bench.peers.work import WORK, work
 
@@ -20,6 +20,16 @@ _WARM_S = 0.1
 
 def rate(command: str, seconds: float, processes: int = 2) -> float:
     """How many pieces of this work so many processes do in a second."""
+    return sum(number / took for number, took, _ in _told(command, seconds, processes))
+
+
+def processors(command: str, seconds: float, processes: int = 2) -> float:
+    """How many processors the work of so many processes gets."""
+    return sum(used / took for _, took, used in _told(command, seconds, processes))
+
+
+def _told(command: str, seconds: float, processes: int) -> list[tuple[int, float, float]]:
+    """Of each process: pieces of work, seconds, seconds of a processor."""
     running = [
         subprocess.Popen(
             [sys.executable, "-m", "bench.worker.bare", str(seconds)],
@@ -39,11 +49,10 @@ def rate(command: str, seconds: float, processes: int = 2) -> float:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    found = 0.0
+    found = []
     for process in running:
-        said, _ = process.communicate()
-        number, took = said.split()
-        found += int(number) / float(took)
+        number, took, used = process.communicate()[0].split()
+        found.append((int(number), float(took), float(used)))
     return found
 
 
@@ -54,12 +63,12 @@ def main(seconds: float) -> None:
     print(*_repeat(seconds))
 
 
-def _repeat(seconds: float) -> tuple[int, float]:
-    began, number = perf_counter(), 0
+def _repeat(seconds: float) -> tuple[int, float, float]:
+    began, before, number = perf_counter(), thread_time(), 0
     while (took := perf_counter() - began) < seconds or not number:
         work(number)
         number += 1
-    return number, took
+    return number, took, thread_time() - before
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Tasks that compute, beside bare processes and beside peers, in one run.
 
 A queue of tasks of one length is drained by two processes: ours on both databases, each peer, and
-two bare processes that do the same work in a loop with no queue.
+two bare processes that do the same work in a loop with no queue. Compared is how much processor
+time the work got: the speed of a virtual machine's processors changes from second to second, by a
+third where this was written, and with it everybody's tasks a second.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from bench.peers.work import WORK, turns_per_ms
 from bench.place import ENGINES, Places
 from bench.worker import bare
 from bench.worker.contest import Contest, Runner
-from bench.worker.field import PROCESSES, Field
+from bench.worker.field import PROCESSES, Field, processors
 
 
 def computing(ms: float, bound: float) -> Callable[[Places, Sizes], Iterator[Figure]]:
@@ -31,8 +33,9 @@ def computing(ms: float, bound: float) -> Callable[[Places, Sizes], Iterator[Fig
             contest = Contest(
                 title,
                 [*_ours(field, work), *_theirs(field, work, missing)],
-                partial(bare.rate, work),
+                partial(bare.processors, work),
                 sizes,
+                measure=processors,
             )
             contest.hold(PROCESSES * 1e3 / ms)
             yield from contest.figures(bound, beside_peers=True)

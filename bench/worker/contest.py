@@ -25,7 +25,9 @@ _FIRST = 0.25
 Drain = Callable[[int], list[Mark]]
 """Have so many tasks run."""
 Possible = Callable[[float], float]
-"""How many tasks a second are possible, measured for so many seconds if it has to be."""
+"""What is possible, measured for so many seconds if it has to be."""
+Measure = Callable[[list[Mark], int], float]
+"""What a drain came to, in what is possible: tasks a second, or processors."""
 
 
 class Runner(NamedTuple):
@@ -43,15 +45,23 @@ class Contest:
     """Use `hold()` first, then `figures()`."""
 
     def __init__(
-        self, title: str, runners: Iterable[Runner], possible: Possible, sizes: Sizes
+        self,
+        title: str,
+        runners: Iterable[Runner],
+        possible: Possible,
+        sizes: Sizes,
+        *,
+        measure: Measure = rate,
     ) -> None:
         self._title = title
+        self._measure = measure
         self._runners = list(runners)
-        self._possible_rate = possible
+        self._measure_possible = possible
         self._turns = min(ROUNDS, sizes.drains)
         self._seconds = sizes.seconds / 2
         self._possible: list[float] = []
         self._rates: dict[Runner, list[float]] = {runner: [] for runner in self._runners}
+        self._found: dict[Runner, list[float]] = {runner: [] for runner in self._runners}
         self._failed: dict[Runner, str] = {}
 
     def hold(self, guess: float) -> None:
@@ -59,23 +69,25 @@ class Contest:
         found = dict.fromkeys(self._runners, guess)
         for number in range(1 + self._turns):
             seconds = self._seconds * (1 if number else _FIRST)
-            possible = [self._possible_rate(seconds)]
+            possible = [self._measure_possible(seconds)]
             # Who comes first has no advantage, and nobody always follows the same one.
             for place, runner in enumerate(self._runners[number:] + self._runners[:number]):
                 if place == len(self._runners) // 2:
-                    possible.append(self._possible_rate(seconds))
+                    possible.append(self._measure_possible(seconds))
                 if runner in self._failed:
                     continue
                 count = max(_LEAST_TASKS, 2 * runner.at_once, round(seconds * found[runner]))
                 try:
-                    found[runner] = rate(runner.drain(count), runner.at_once)
+                    runs = runner.drain(count)
                 except FAILURES as error:
                     if runner.peer is None:
                         raise
                     self._failed[runner] = str(error)
                     continue
+                found[runner] = rate(runs, runner.at_once)
                 if number:
                     self._rates[runner].append(found[runner])
+                    self._found[runner].append(self._measure(runs, runner.at_once))
             if number:
                 self._possible.append(mean(possible))
 
@@ -92,7 +104,7 @@ class Contest:
                 runner.engine,
                 self._over(runner, self._possible),
                 None if runner.peer else bound,
-                detail=f"{speed:,.0f}/s of {median(self._possible):,.0f}/s",
+                detail=self._detail(speed),
             )
         for ours in self._runners:
             if beside_peers and ours.peer is None:
@@ -105,11 +117,16 @@ class Contest:
             yield at_least(
                 f"{self._title}, of {other.name}",
                 ours.engine,
-                self._over(ours, self._rates[other]),
+                self._over(ours, self._found[other]),
                 1.0,
                 unit="x",
             )
 
     def _over(self, runner: Runner, others: list[float]) -> list[float]:
-        """This one's rate as a multiple of another's, turn by turn."""
-        return [mine / other for mine, other in zip(self._rates[runner], others, strict=True)]
+        """What this one came to as a multiple of another's, turn by turn."""
+        return [mine / other for mine, other in zip(self._found[runner], others, strict=True)]
+
+    def _detail(self, speed: float) -> str:
+        if self._measure is rate:
+            return f"{speed:,.0f}/s of {median(self._possible):,.0f}/s"
+        return f"of {median(self._possible):.2f} processors; {speed:,.0f}/s"

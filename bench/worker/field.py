@@ -179,6 +179,16 @@ def whole(marks: Marks, count: int) -> list[Mark]:
     return runs
 
 
+def processors(runs: list[Mark], at_once: int = 1) -> float:
+    """How many processors the code of tasks got, of those that ended after the first `at_once`.
+
+    A machine whose processors are now faster and now slower, as those of virtual machines are,
+    changes how long each task takes; it does not change this.
+    """
+    began = runs[at_once - 1].at_ns
+    return sum(run.used_ns for run in runs[at_once:]) / max(runs[-1].at_ns - began, 1)
+
+
 def rate(runs: list[Mark], at_once: int = 1) -> float:
     """Tasks a second, of those that ended after the first `at_once` of them had."""
     begins = runs[at_once - 1].at_ns

@@ -11,7 +11,7 @@ MS = 1_000_000
 
 
 def run(pid: int, began: float, ended: float) -> Mark:
-    return Mark(0, round(began * MS), round(ended * MS), pid)
+    return Mark(0, round(began * MS), round(ended * MS), pid, 0)
 
 
 def test_a_child_idles_between_its_tasks_and_after_the_last_one() -> None:
