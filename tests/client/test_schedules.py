@@ -313,6 +313,10 @@ def test_what_is_wrong_is_said_where_it_is_added(app: Holdfast, nightly: Any) ->
         add("n", LONG_AGO, nightly.call())
     with pytest.raises(ConfigError, match="give delay"):
         add("n", "@daily", nightly.options(run_at=LONG_AGO).call())
+    for zone in ("Mars/Base", "", None, 5, ["UTC"], UTC):
+        for when in ("@daily", timedelta(minutes=5), datetime.now(UTC) + timedelta(1)):
+            with pytest.raises(ConfigError, match="is no time zone"):
+                add("n", when, nightly.call(), tz=zone)
     later = datetime.now(UTC) + timedelta(1)
     with pytest.raises(ConfigError, match="give good_for"):
         add("n", "@daily", nightly.options(good_until=later).call())

@@ -337,6 +337,9 @@ def test_names(wf: Workflow) -> None:
     wf.options(name="a").step(clean)
     with pytest.raises(ConfigError, match="has a step 'a' already"):
         wf.options(name="a").step(clean)
+    wf.options(name="double[1]").step(clean)
+    with pytest.raises(ConfigError, match=r"has a step 'double\[1\]' already"):
+        wf.map(double, [1, 2])
     for name in ("", "a\x00", "a\nb", "\ud800", "x" * 201, 3):
         with pytest.raises(ConfigError, match="is not usable for a step"):
             wf.options(name=name)  # type: ignore[arg-type]

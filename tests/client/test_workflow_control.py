@@ -149,6 +149,16 @@ def test_a_report_has_the_steps_with_what_they_wait_for(plant: Plant) -> None:
     assert plant.app.control.workflows.to_mermaid(handle).count("-->") == 2
 
 
+@pytest.mark.parametrize("option", ["name", "tag"])
+@pytest.mark.parametrize("value", ["a\x00b", "\udcff", 5])
+def test_a_filter_that_nothing_can_fit_is_refused(plant: Plant, option: str, value: Any) -> None:
+    where: Any = {option: value}
+    with pytest.raises(ConfigError, match=option):
+        plant.app.control.workflows.list(**where)
+    with pytest.raises(ConfigError, match=option):
+        plant.app.control.workflows.cancel_all(**where)
+
+
 def test_many_are_steered_by_a_filter(plant: Plant) -> None:
     control = plant.app.control.workflows
     sent = [plant.order.send(n) for n in range(3)]
@@ -208,9 +218,14 @@ def test_a_resubmit_does_not_take_a_key_that_another_has_by_now(plant: Plant) ->
     plant.run()
     second = plant.order.options(unique=unique).send(2)
     assert second.created
+    other = plant.order.send(9)
+    plant.app.control.workflows.cancel(other)
     with pytest.raises(UniqueConflict, match=str(second.id)):
         first.resubmit()
     assert first.status() is W.FAILED
+    # It holds up no other.
+    again = plant.app.control.workflows.resubmit_all(name="order")
+    assert again == {first.id: None, other.id: W.RUNNING}
     second.cancel()
     plant.run()
     assert first.resubmit() is W.RUNNING

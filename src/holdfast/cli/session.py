@@ -128,6 +128,14 @@ def _number(several: Sequence[UUID]) -> str:
     return f"these {len(several)}"
 
 
+def each_once(
+    ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The callback of an argument that names several things: none of them twice, which would be
+    told that what was just done was not needed."""
+    return tuple(dict.fromkeys(given))
+
+
 def operates(*, creates: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function that takes a session.
 

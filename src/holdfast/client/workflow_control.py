@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack
 from uuid import UUID
 
 from holdfast.client import find as finding
@@ -20,7 +20,13 @@ from holdfast.client.workflow_handle import WorkflowHandle
 from holdfast.client.workflow_info import StepInfo, WorkflowInfo
 from holdfast.client.workflow_questions import WorkflowWhy, chart_of, explain, graph, step_infos
 from holdfast.client.workflow_verbs import Program, aperform, one, perform
-from holdfast.core.errors import ConfigError, IllegalTransition, TaskNotFound, UnreadableRow
+from holdfast.core.errors import (
+    ConfigError,
+    IllegalTransition,
+    TaskNotFound,
+    UniqueConflict,
+    UnreadableRow,
+)
 from holdfast.core.identity import as_bytes, sought
 from holdfast.core.moment import optional_us
 from holdfast.core.options import checks
@@ -274,12 +280,17 @@ def _wanted(where: WorkflowFilters) -> WorkflowFilter:
         raise ConfigError(f"workflows cannot be listed by {min(unknown)!r}: use {names}")
     return WorkflowFilter(
         status=_statuses(where.get("status", ())),
-        name=where.get("name"),
-        tag=where.get("tag"),
+        name=_text(where, "name"),
+        tag=_text(where, "tag"),
         created_from=optional_us(where.get("submitted_from"), option="submitted_from"),
         created_until=optional_us(where.get("submitted_until"), option="submitted_until"),
         parts=checks.flag(where.get("parts", False), "parts"),
     )
+
+
+def _text(where: WorkflowFilters, option: Literal["name", "tag"]) -> str | None:
+    given = where.get(option)
+    return None if given is None else checks.stored_text(given, option)
 
 
 def _statuses(
@@ -325,7 +336,7 @@ def _each(
     for workflow_id in ids:
         try:
             done[UUID(bytes=workflow_id)] = yield from verb(workflow_id)
-        except (IllegalTransition, TaskNotFound):
-            # It has moved on since it was found.
+        except (IllegalTransition, TaskNotFound, UniqueConflict):
+            # It has moved on since it was found, or another one has its unique key by now.
             done[UUID(bytes=workflow_id)] = None
     return done

@@ -56,7 +56,9 @@ def test_paused_resumed_and_deleted(operator: Operator) -> None:
     found = operator("schedules", "resume", "report", "--json").json
     assert found == {"schedules": [{"schedule": "report", "resumed": True}]}
     assert operator("schedules", "resume", "report").lines == ["report  was not paused"]
-    assert operator("schedules", "delete", "report").lines == ["report  deleted"]
+    assert operator("schedules", "pause", "report", "report").lines == ["report  paused"]
+    assert operator("schedules", "resume", "report", "report").lines == ["report  resumed"]
+    assert operator("schedules", "delete", "report", "report").lines == ["report  deleted"]
     assert "no such schedule" in operator("schedules", "delete", "report", code=1).out
 
 
@@ -106,6 +108,9 @@ def test_what_is_wrong(operator: Operator) -> None:
             "max_missed=0 is not usable: give a whole number from 1 to 10,000",
         ),
         (["add", "x", "0s", "t"], "too short"),
+        (["add", "x", "5m", "t", "--tz", "Mars"], "no time zone"),
+        (["add", "x", "@daily", "t", "--priority", "0"], "priority=0"),
+        (["add", "x", "@daily", "t", "--queue", ""], "queue name"),
         (["add", "a b", "@daily", "t"], "schedule name"),
         (["add", "x", "@daily", "a b"], "task name"),
         (["add", "x", "@daily", "t", "--tz", "Mars"], "no time zone"),

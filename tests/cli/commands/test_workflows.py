@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
+from holdfast.client import workflow_verbs
 from holdfast.core.workflows.plan import StepEdge
 from tests.cli.conftest import Operator, run
 from tests.support.stores import Lab
@@ -80,12 +82,41 @@ def test_verbs_say_what_they_did(operator: Operator, lab: Lab) -> None:
     assert answer["status"] == "RUNNING"
     said = operator("workflows", "cancel", "--name", "nightly", answer="n\n", code=1)
     assert "cancel 1 workflow(s)?" in said.err
+    assert "nothing was done" in said.err
+    said = operator("workflows", "cancel", "--name", "nightly", answer="", code=2)
+    assert "give --yes to go ahead" in said.err
+    said = operator("workflows", "cancel", "--name", "\udcff", "-y", code=2)
+    assert "is not UTF-8" in said.err
     assert operator("workflows", "cancel", "--name", "nightly", "-y").lines == [f"{id}  cancelled"]
     assert operator("workflows", "delete", id).lines == [f"{id}  deleted"]
     assert operator("workflows", "list").rows[0][2] == "other"
     assert (
         "give ids, or filters, not both" in operator("workflows", "resume", id, "--all", code=2).err
     )
+
+
+def test_who_is_interrupted_is_told_how_far_it_came(
+    operator: Operator, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans = [plan_of(step()) for _ in range(3)]
+    for plan in plans:
+        begin(lab, plan)
+    pause = workflow_verbs.pause
+    paused: list[bytes] = []
+
+    def interrupted(id: bytes, **options: Any) -> Any:
+        if len(paused) == 2:
+            raise KeyboardInterrupt
+        paused.append(id)
+        return pause(id, **options)
+
+    monkeypatch.setattr(workflow_verbs, "pause", interrupted)
+    said = operator("workflows", "pause", "--all", "--yes", code=130)
+    assert len(said.lines) == 2
+    assert "interrupted: 2 of 3 done, perhaps the one after them, too; the same" in said.err
+    monkeypatch.setattr(workflow_verbs, "pause", pause)
+    assert len(operator("workflows", "pause", "--all", "--yes").lines) == 1
+    assert "3 done, 0 not" in operator("workflows", "resume", "--all", "--yes").err
 
 
 APP = """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
 
-from holdfast import Holdfast
+from holdfast import Holdfast, Workflow
 from tests.web.client import WebClient
 
 AT = "/api/v1/schedules/nightly"
@@ -50,6 +52,39 @@ def test_ticks_that_were_missed_are_fired_later(app: Holdfast, admin: WebClient)
     assert answer.status_code == 200, answer.text
     assert (answer.json()["count"], len(answer.json()["runs"])) == (3, 3)
     assert admin.post(f"{AT}/backfill", json=stretch).json()["count"] == 0
+
+
+def test_every_missed_tick_is_fired_one_after_the_other(admin: WebClient) -> None:
+    assert admin.send("PUT", AT, json={**BODY, "missed": "all"}).json()["overlap"] == "wait"
+    assert admin.send("PUT", AT, json=BODY).json()["overlap"] == "skip"
+    answer = admin.send("PUT", AT, json={**BODY, "missed": "all", "overlap": "skip"})
+    assert (answer.status_code, answer.json()["path"]) == (422, "overlap")
+
+
+def test_a_workflow_is_scheduled_like_a_task(app: Holdfast, web: Callable[..., WebClient]) -> None:
+    @app.task("note")
+    def note(day: date) -> str:
+        return day.isoformat()
+
+    @app.workflow("dated")
+    def dated(wf: Workflow, day: date) -> Any:
+        return wf.step(note, day).result
+
+    admin = web(app)
+    body = {"cron": "@daily", "task": "dated", "args": ["2026-11-15"], "options": {"tags": ["x"]}}
+    added = admin.send("PUT", AT, json=body)
+    assert (added.status_code, added.json().get("is_workflow")) == (200, True), added.text
+    run = admin.post(f"{AT}/run").json()
+    assert run["is_workflow"] is True
+    app.worker().run_until_idle()
+    handle = app.workflow_handle(run["id"])
+    assert (handle.get(5), handle.info().tags) == ("2026-11-15", ("x",))
+    for change, path in (
+        ({"args": ["soon"]}, "args[0]"),
+        ({"options": {"queue": "q"}}, "options.queue"),
+    ):
+        answer = admin.send("PUT", AT, json={**body, **change})
+        assert (answer.status_code, answer.json()["path"]) == (422, path), answer.text
 
 
 def test_a_pattern_is_tried_without_adding_it(refused: WebClient) -> None:

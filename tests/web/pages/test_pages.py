@@ -475,3 +475,30 @@ def test_one_of_several_statuses_is_left_out_by_its_chip(zoo: Zoo, admin: WebCli
     assert 'href="/tasks?status=stalled"' in text
     assert 'href="/tasks?status=failed"' in text
     assert 'href="/tasks?status=completed"' in text
+
+
+def test_thousands_of_schedules_are_shown_in_parts(
+    app: Holdfast, admin: WebClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.send("t")
+    for number in range(5):
+        app.control.schedules.add(f"s{number}", "@yearly", app.named("t").call())
+    monkeypatch.setattr("holdfast.web.pages.schedule_pages._LISTED", 2)
+    for module in ("attention", "schedule_pages"):
+        monkeypatch.setattr(f"holdfast.web.pages.{module}.is_late", lambda *_: True)
+    seen: list[str] = []
+    path = "/schedules"
+    while path:
+        text = admin.get(path).text
+        check_markup(text)
+        assert "5 · 5 late" in text
+        seen += re.findall(r'<th role="rowheader".*?href="/schedules/(\w+)"', text)
+        following = re.search(r'href="(/schedules\?after=\w+)" rel="next"', text)
+        path = following[1] if following else ""
+    assert seen == [f"s{number}" for number in range(5)]
+    assert 'href="/schedules">' in text
+    assert seen[:2] == re.findall(
+        r'<th role="rowheader".*?href="/schedules/(\w+)"', admin.get("/schedules?after=gone").text
+    )
+    overview = admin.get("/").text
+    assert overview.count("5 are late in all") == 3

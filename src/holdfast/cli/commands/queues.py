@@ -11,7 +11,7 @@ from holdfast.cli.limit_options import GivenLimit, limit_options
 from holdfast.cli.render import json_document
 from holdfast.cli.render.table import Cell, TextColumn
 from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
-from holdfast.cli.session import CommandSession, NotDone, operates
+from holdfast.cli.session import CommandSession, NotDone, each_once, operates
 from holdfast.client.control import COUNT_CAP, QueueInfo
 from holdfast.core.near import near_names
 from holdfast.core.options import checks
@@ -24,6 +24,16 @@ _COLUMNS: Final = (
     TextColumn("paused", whole=True),
     TextColumn("by"),
     TextColumn("limits"),
+)
+
+
+_names: Final = click.argument(
+    "names",
+    metavar="QUEUE...",
+    nargs=-1,
+    required=True,
+    callback=each_once,
+    shell_complete=completion.queues,
 )
 
 
@@ -63,9 +73,7 @@ def list_(session: CommandSession) -> None:
 
 
 @queues.command()
-@click.argument(
-    "names", metavar="QUEUE...", nargs=-1, required=True, shell_complete=completion.queues
-)
+@_names
 @click.option("--by", help="Who pauses it, for others to see; default: you.")
 @click.option("--force", is_flag=True, help="Also a queue that nobody has seen yet.")
 @operates()
@@ -81,9 +89,7 @@ def pause(session: CommandSession, names: tuple[str, ...], by: str | None, force
 
 
 @queues.command()
-@click.argument(
-    "names", metavar="QUEUE...", nargs=-1, required=True, shell_complete=completion.queues
-)
+@_names
 @operates()
 def resume(session: CommandSession, names: tuple[str, ...]) -> None:
     """Let paused queues go on."""

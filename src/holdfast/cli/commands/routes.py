@@ -11,7 +11,7 @@ import click
 from holdfast.cli.render import json_document
 from holdfast.cli.render.table import TextColumn
 from holdfast.cli.render.task_list import moment_cell, show_rows, unreadable_document
-from holdfast.cli.session import CommandSession, NotDone, operates
+from holdfast.cli.session import CommandSession, NotDone, each_once, operates
 
 _WEIGHT: Final = re.compile("0*[1-9][0-9]{0,9}")
 _COLUMNS: Final = (
@@ -81,7 +81,7 @@ def set_(session: CommandSession, pattern: str, queues: tuple[str, ...]) -> None
 
 
 @routes.command()
-@click.argument("patterns", metavar="NAME...", nargs=-1, required=True)
+@click.argument("patterns", metavar="NAME...", nargs=-1, required=True, callback=each_once)
 @operates()
 def delete(session: CommandSession, patterns: tuple[str, ...]) -> None:
     """Remove routes; their tasks go to their own queues again, or along another route."""

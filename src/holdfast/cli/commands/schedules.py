@@ -17,7 +17,7 @@ from holdfast.cli.render import json_document, times
 from holdfast.cli.render.table import Cell, TextColumn
 from holdfast.cli.render.task_list import id_cell, moment_cell, show_rows, unreadable_document
 from holdfast.cli.selection import unknown_task
-from holdfast.cli.session import CommandSession, NotDone, operates
+from holdfast.cli.session import CommandSession, NotDone, each_once, operates
 from holdfast.client.call import Call
 from holdfast.client.named_task import NamedTask
 from holdfast.client.redacted import redacted_schedule
@@ -54,7 +54,7 @@ _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d.*")
 _NEXT_SHOWN: Final = 3
 
 the_name = click.argument("name", metavar="NAME")
-some_names = click.argument("names", metavar="NAME...", nargs=-1, required=True)
+some_names = click.argument("names", metavar="NAME...", nargs=-1, required=True, callback=each_once)
 
 
 @click.group("schedules")
@@ -177,7 +177,7 @@ def add(
     for bound in ("start", "end"):
         if given[bound] is not None:
             given[bound] = times.after(given[bound], now)
-    chosen = {k: v for k in ("queue", "priority", "tags") if (v := given.pop(k))}
+    chosen = {k: v for k in ("queue", "priority", "tags") if (v := given.pop(k)) not in (None, ())}
     options = cast("ScheduleOptions", {k: v for k, v in given.items() if v is not None})
     call = _called(session, task, version, chosen, args, kwargs)
     if session.place.tasks and session.place.tasks.find(task, version) is None:

@@ -13,6 +13,7 @@ from holdfast.cli.payload_options import payload_options
 from holdfast.cli.render import times
 from holdfast.cli.render.workflow_list import show_workflows
 from holdfast.cli.render.workflow_tree import show_tree
+from holdfast.cli.selection import confirm
 from holdfast.cli.session import CommandSession, Misused, NotDone, operates
 from holdfast.client.redacted import redacted_step, redacted_why, redacted_workflow
 from holdfast.client.sending.dispatch import Dispatch
@@ -285,7 +286,7 @@ def _chosen(
         if page.next is None:
             break
     if found and not yes:
-        click.confirm(f"{verb} {len(found):,} workflow(s)?", abort=True, err=True)
+        confirm(f"{verb} {len(found):,} workflow(s)?")
     return [info.id for info in found]
 
 
@@ -303,22 +304,33 @@ def _perform(
 ) -> None:
     """Apply a verb to each, and say what happened; exit code 1 if any was refused."""
     answers: list[dict[str, Any]] = []
-    for id in ids:
-        try:
-            status = verb(id)
-        except (IllegalTransition, TaskNotFound, UniqueConflict) as error:
-            done, status, message = False, None, str(error)
-        else:
-            done = True
-            message = past if isinstance(past, str) else past(status or WorkflowStatus.RUNNING)
-            if isinstance(past, str) and status is not None:
-                message = f"{past}; it is {status.value}"
-        answers.append({"id": id, "done": done, "status": status, "message": message})
-        if not session.screen.as_json:
-            session.screen.line(f"{id}  {message}")
+    try:
+        for id in ids:
+            try:
+                status = verb(id)
+            except (IllegalTransition, TaskNotFound, UniqueConflict) as error:
+                done, status, message = False, None, str(error)
+            else:
+                done = True
+                message = past if isinstance(past, str) else past(status or WorkflowStatus.RUNNING)
+                if isinstance(past, str) and status is not None:
+                    message = f"{past}; it is {status.value}"
+            answers.append({"id": id, "done": done, "status": status, "message": message})
+            if not session.screen.as_json:
+                session.screen.line(f"{id}  {message}")
+    except KeyboardInterrupt:
+        number = sum(answer["done"] for answer in answers)
+        session.screen.remark(
+            f"interrupted: {number:,} of {len(ids):,} done, perhaps the one after them, too; the "
+            "same command goes on with the rest"
+        )
+        raise
+    refused = sum(not answer["done"] for answer in answers)
     if session.screen.as_json:
         session.screen.document({"workflows": answers})
     elif not answers:
         session.screen.remark("no workflow fits")
-    if not all(answer["done"] for answer in answers):
+    elif len(answers) > 1:
+        session.screen.remark(f"{len(answers) - refused:,} done, {refused:,} not")
+    if refused:
         click.get_current_context().exit(NotDone.exit_code)

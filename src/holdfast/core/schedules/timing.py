@@ -192,12 +192,16 @@ def _wrong(cron: Cron) -> str | None:
     return None
 
 
-@lru_cache(maxsize=256)
 def zone_of(name: object) -> ZoneInfo:
     """The time zone of this name; `ConfigError` if there is none."""
+    if not isinstance(name, str) or not name or len(name) > 100:
+        raise _no_zone(name)
+    return _zone(name)
+
+
+@lru_cache(maxsize=256)
+def _zone(name: str) -> ZoneInfo:
     try:
-        if not isinstance(name, str) or not name or len(name) > 100:
-            raise ValueError
         return ZoneInfo(name)
     except (ValueError, OSError) as error:
         # ZoneInfoNotFoundError is a KeyError; a directory or a device is an OSError.

@@ -242,6 +242,13 @@ class StepBuilder(StepMaker):
         if reference is None:
             given = self._items(items, form)
             name = self._free_name(choice.name, form.step_name)
+            taken = next((n for i in range(len(given)) if (n := f"{name}[{i}]") in self._names), "")
+            if taken:
+                raise ConfigError(
+                    f"the {self._noun} {self.name!r} has a step {taken!r} already: give the map "
+                    "another name",
+                    option="name",
+                )
             steps = [
                 self._add(form, (item, *args), kwargs, choice, f"{name}[{place}]")
                 for place, item in enumerate(given)

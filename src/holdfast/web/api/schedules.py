@@ -10,6 +10,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from holdfast.client.call import Call
+from holdfast.client.registry import is_builder
 from holdfast.client.schedule_control import ScheduleInfo, ScheduleRun
 from holdfast.client.workflow_handle import WorkflowHandle
 from holdfast.core.errors import ConfigError
@@ -139,13 +141,15 @@ class AddScheduleBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Seconds."""
     at: Moment | UnsetType = UNSET
     task: Name
+    """Or a workflow of this server's app; then `options` may hold `tags` and `unique`."""
     version: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     options: OptionsBody = msgspec.field(default_factory=OptionsBody)
     """Of each send."""
     tz: Zone = "UTC"
-    overlap: Literal["skip", "wait", "allow"] = "skip"
+    overlap: Literal["skip", "wait", "allow"] | UnsetType = UNSET
+    """What a tick does while the prior run is live; `skip` if absent, with `missed: all` `wait`."""
     missed: Literal["latest", "skip", "all"] = "latest"
     max_missed: Annotated[int, Meta(ge=1, le=10_000)] = 100
     start: Moment | UnsetType = UNSET
@@ -210,6 +214,18 @@ async def _known(context: Context, name: str) -> ScheduleInfo:
         raise Refusal(404, "not_found", str(error)) from None
 
 
+def _called(context: Context, body: AddScheduleBody) -> Call[Any]:
+    """What each tick sends: a task, or a workflow of this server's app."""
+    known = context.app.tasks.find(body.task, body.version)
+    if known is not None and is_builder(known):
+        workflow = context.app.named_workflow(body.task, version=body.version)
+        given: Any = body.options.given
+        return workflow.options(**given).call_plain(body.args, body.kwargs)
+    with placed(OptionsBody, {"name": "task"}):
+        task = named_task(context, body.task, body.version)
+    return task.options(**body.options.given).call(*body.args, **body.kwargs)
+
+
 @operation("GET", "/schedules", tag="schedules")
 async def list_schedules(context: Context) -> ScheduleList:
     """List every schedule, by name."""
@@ -265,19 +281,14 @@ async def list_ticks(context: Context, schedule: str, query: HistoryOfTicksQuery
 @operation("PUT", "/schedules/{schedule}", tag="schedules", needs=Role.ADMIN)
 async def add_schedule(context: Context, schedule: str, body: AddScheduleBody) -> ScheduleDocument:
     """Add a schedule, or change one that was added before. It stays until it is deleted."""
-    with placed(OptionsBody, {"name": "task"}):
-        task = named_task(context, body.task, body.version)
-    options: Any = {
-        "tz": body.tz,
-        "overlap": body.overlap,
-        "missed": body.missed,
-        "max_missed": body.max_missed,
-    }
+    options: Any = {"tz": body.tz, "missed": body.missed, "max_missed": body.max_missed}
     options |= {
-        name: getattr(body, name) for name in ("start", "end") if getattr(body, name) is not UNSET
+        name: given
+        for name in ("overlap", "start", "end")
+        if (given := getattr(body, name)) is not UNSET
     }
     with placed(OptionsBody, {**OF_UNIQUE, "when": body.place_of_when}):
-        call = task.options(**body.options.given).call(*body.args, **body.kwargs)
+        call = _called(context, body)
         async with context.acting():
             info = await context.control.schedules.aadd(schedule, body.when, call, **options)
     return ScheduleDocument.of(info, context.payloads)

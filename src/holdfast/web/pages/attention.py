@@ -33,6 +33,7 @@ _MOST: Final = 12
 _MOST_TASKS: Final = 4
 _LOOKED_AT: Final = 200
 _MOST_QUEUES: Final = 50
+_MOST_SCHEDULES: Final = 3
 _STUCK_S: float = 15.0
 
 
@@ -254,20 +255,29 @@ def _growing(context: Context, series: StatsSeries, queues: Sequence[QueueRow]) 
 
 
 async def _late(context: Context, now: datetime) -> list[Notice]:
+    due_at = {
+        schedule.name: schedule.next_run_at
+        for schedule in await context.control.schedules.alist()
+        if schedule.next_run_at is not None and is_late(schedule, now)
+    }
+    latest = sorted(due_at, key=due_at.__getitem__)
+    # One cause makes all of them late, and must not hide everything else.
+    shown = latest[:_MOST_SCHEDULES]
+    evidence = "Workers fire schedules: see that one runs"
+    if len(latest) > len(shown):
+        evidence += f" · {len(latest):,} are late in all"
     found = []
-    for schedule in await context.control.schedules.alist():
-        due = schedule.next_run_at
-        if due is None or not is_late(schedule, now):
-            continue
+    for name in shown:
+        due = due_at[name]
         found.append(
             Notice(
                 "stalled",
                 "schedules",
-                schedule.name,
+                name,
                 f"is {duration(now - due)} late",
-                "Workers fire schedules: see that one runs",
+                evidence,
                 at=due,
-                links=[Link("Schedule", context.url(f"/schedules/{schedule.name}"))],
+                links=[Link("Schedule", context.url(f"/schedules/{name}"))],
                 weight=75,
             )
         )

@@ -30,6 +30,8 @@ __all__ = ["ROUTES"]
 _TICKS: Final = 40
 _WITH_TICKS: Final = 40
 """Of how many schedules the last ticks are drawn."""
+_LISTED: Final = 200
+"""Schedules of one page: it is asked for anew every two seconds."""
 _HISTORY: Final = 100
 
 
@@ -75,13 +77,16 @@ async def show_schedules(context: Context) -> Response:
     control = context.control
     now = await control.anow()
     found = await control.schedules.alist()
+    first = _behind(found, context.request.query_params.get("after", ""))
+    listed = found[first : first + _LISTED]
     ticks: dict[str, Sequence[TickInfo]] = {}
-    for info in found[:_WITH_TICKS]:
+    for info in listed[:_WITH_TICKS]:
         ticks[info.name] = await control.schedules.ahistory(info.name, limit=_TICKS)
     wanted = {tick.task_id for some in ticks.values() for tick in some if tick.task_id is not None}
-    wanted |= {info.last_task_id for info in found if info.last_task_id is not None}
+    wanted |= {info.last_task_id for info in listed if info.last_task_id is not None}
     statuses = await control.tasks.astatuses(*wanted) if wanted else {}
-    rows = [_row(info, ticks.get(info.name, ()), statuses, now) for info in found]
+    rows = [_row(info, ticks.get(info.name, ()), statuses, now) for info in listed]
+    is_last = first + len(listed) == len(found)
     return render(
         context,
         "schedules.html",
@@ -90,10 +95,18 @@ async def show_schedules(context: Context) -> Response:
         title="Schedules",
         navigation=await navigation(context),
         rows=rows,
-        late=[row for row in rows if row.late],
-        paused=sum(row.info.paused_at is not None for row in rows),
+        total=len(found),
+        late=[info for info in found if is_late(info, now)],
+        paused=sum(info.paused_at is not None for info in found),
+        beginning=context.url("/schedules") if first else None,
+        more=None if is_last else context.url("/schedules", after=listed[-1].name),
         unreadable=found.unreadable,
     )
+
+
+def _behind(found: Sequence[ScheduleInfo], name: str) -> int:
+    """The place behind the schedule of this name; if that is gone, the beginning."""
+    return next((place + 1 for place, info in enumerate(found) if info.name == name), 0)
 
 
 async def show_schedule(context: Context) -> Response:
