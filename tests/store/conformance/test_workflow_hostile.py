@@ -115,3 +115,15 @@ def test_ids_that_are_none_stop_no_other_workflow(labs: Labs, change: str) -> No
         look(lab)
         lab.complete(lab.run_again(good.steps[0].task.id, "good"))
         assert status(lab, good).is_terminal
+
+
+def test_a_step_whose_id_is_none_keeps_no_other_from_being_stopped(labs: Labs) -> None:
+    with labs.open(Kind.SQLITE_MEMORY) as lab:
+        plan = plan_of(step(), step())
+        odd, other = begin(lab, plan)
+        lab.sql("UPDATE holdfast_tasks SET id = :odd WHERE id = :id", odd="0" * 36, id=odd)
+        lab.run(steering.cancel(plan.id))
+        assert lab.run(steering.stop_some(plan.id)) == 1
+        assert lab.status(other) is S.CANCELLED
+        # What cannot be stopped is not tried again and again.
+        assert lab.run(steering.stop_some(plan.id)) == 0

@@ -57,16 +57,17 @@ def _stop(workflow_id: bytes, why: str, by: str | None, stop_all: bool) -> Steps
 def stop_some(workflow_id: bytes, *, batch: int = STOP_BATCH) -> Steps[int]:
     """Cancel steps of a workflow that winds down; how many. None: all, for now."""
     stoppable = Statement("stoppable_steps", {"id": workflow_id, "batch": batch})
-    found = yield stoppable
-    done = len(found)
-    if found:
+    # What has no id that anybody knows cannot be stopped.
+    ids = {*rows.uuids((yield stoppable))}
+    done = len(ids)
+    if ids:
         # It may have ended meanwhile, and have been resubmitted: what is locked and still to be
         # stopped keeps it from ending.
-        ids = {*rows.uuids(found)}
         yield Statement("lock_tasks", {"ids": Uuids(sorted(ids))})
-        still = [row for row in (yield stoppable) if rows.uuid(row[0]) in ids]
+        found = yield stoppable
+        still = ids.intersection(rows.uuids(found))
         if still:
-            yield from cancel_steps([*rows.uuids(still)], reason_of_stop(still[0][1]))
+            yield from cancel_steps([*still], reason_of_stop(found[0][1]))
     elif (yield Statement("is_released", {"id": workflow_id})):
         # What is left of it must not wait for a pause, nor a failure for somebody to accept it.
         done = yield from let_go(workflow_id)
