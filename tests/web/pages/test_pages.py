@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
-from uuid import UUID
 
 import pytest
 from starlette.applications import Starlette
@@ -282,28 +281,6 @@ def test_what_a_task_has_sent(app: Holdfast, hands: Hands, zoo: Zoo, admin: WebC
     assert "Cancel 21 tasks?" in admin.get(f"/tasks/bulk/cancel?parent={zoo.done.id}").text
     assert "Not filtered" in admin.get("/tasks?parent=nobody").text
     assert "sent by this" not in admin.get(f"/tasks/{zoo.failed.id}").text
-
-
-def test_what_a_task_comes_from_is_named(
-    app: Holdfast, hands: Hands, zoo: Zoo, admin: WebClient
-) -> None:
-    child, gone = new_id(), new_id()
-    root = zoo.failed.id.bytes
-    family = [
-        submission(id=child, parent_id=zoo.done.id.bytes, root_id=root),
-        submission(id=gone, parent_id=new_id(), root_id=root),
-    ]
-    hands.run(submit.submit(family))
-    text = admin.get(f"/tasks/{UUID(bytes=child)}").text
-    check_markup(text)
-    led = re.findall(r'href="([^"]+)"><bdi>([^<]+)</bdi></a><span class="n">([^<]+)<', text)
-    assert led == [
-        (f"/tasks/{zoo.failed.id}", "shop.fail", "began it all"),
-        (f"/tasks/{zoo.done.id}", "shop.done", "sent this"),
-    ]
-    assert "shop.fail" in admin.get(f"/tasks/{UUID(bytes=gone)}").text
-    step = zoo.workflow.steps()[0]
-    assert '<bdi>month</bdi></a><span class="n">workflow<' in admin.get(f"/tasks/{step.id}").text
 
 
 def test_a_worker_says_what_each_child_runs(
