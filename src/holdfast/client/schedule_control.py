@@ -31,7 +31,7 @@ from holdfast.core.schedules.definition import (
 )
 from holdfast.core.schedules.firing import Missed, Overlap
 from holdfast.core.schedules.records import ScheduleRecord, TickCause, TickRecord, TickStatus
-from holdfast.core.schedules.timing import When, read
+from holdfast.core.schedules.timing import DEFAULT_ZONE, When, read, zone_of
 from holdfast.core.schedules.words import in_words
 from holdfast.core.secret import hide_secrets
 from holdfast.store.op import Op, Steps, reads
@@ -334,6 +334,8 @@ def _upcoming(name: str, n: int) -> Callable[[], Op[Sequence[datetime]]]:
 
 
 def _preview(when: When, n: int, tz: str) -> Callable[[], Op[Sequence[datetime]]]:
+    if tz != DEFAULT_ZONE:
+        zone_of(tz)
     timing, number = read(when, tz), _number(n)
 
     @reads

@@ -109,6 +109,7 @@ def test_what_is_wrong(operator: Operator) -> None:
         ),
         (["add", "x", "0s", "t"], "too short"),
         (["add", "x", "5m", "t", "--tz", "Mars"], "no time zone"),
+        (["next", "--when", "5m", "--tz", "Mars"], "no time zone"),
         (["add", "x", "@daily", "t", "--priority", "0"], "priority=0"),
         (["add", "x", "@daily", "t", "--queue", ""], "queue name"),
         (["add", "a b", "@daily", "t"], "schedule name"),

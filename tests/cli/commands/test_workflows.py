@@ -133,6 +133,10 @@ def note(day: date) -> str:
 @app.workflow("nightly")
 def nightly(wf: Workflow, day: date) -> Any:
     return wf.step(note, day).result
+
+@app.workflow("broken")
+def broken(wf: Workflow) -> Any:
+    return len(wf.step(note, date.today()).result)
 """
 
 
@@ -153,7 +157,14 @@ def test_one_is_started_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         wrong = run("workflows", "send", "nightly", "--args", '["soon"]')
         assert (wrong.code, "day" in wrong.err) == (2, True)
         none = run("workflows", "send", "note")
-        assert (none.code, "known workflows: nightly" in none.err) == (1, True)
+        assert (none.code, "known workflows: broken, nightly" in none.err) == (1, True)
+        broken = run("workflows", "send", "broken")
+        assert (broken.code, "the code that builds workflow 'broken' raised" in broken.err) == (
+            1,
+            True,
+        )
+        assert "    return len(wf.step(note, date.today()).result)" in broken.err
+        assert "send_plain" not in broken.err
         asked = ["schedules", "add", "s", "@daily", "nightly", "--args", '["2027-01-31"]']
         assert run(*asked, "--tag", "y").out.startswith("s  at 00:00 every day")
         shown = run("schedules", "show", "s", "--json").json

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -21,11 +23,13 @@ from holdfast.client.workflow import WorkflowOptions
 from holdfast.client.workflow_control import WorkflowFilters, WorkflowPage
 from holdfast.client.workflow_function import workflow_named
 from holdfast.client.workflow_info import WorkflowInfo
-from holdfast.core.errors import IllegalTransition, TaskNotFound, UniqueConflict
+from holdfast.core.errors import HoldfastError, IllegalTransition, TaskNotFound, UniqueConflict
 from holdfast.core.options.unique import Unique
+from holdfast.core.payload.failure import users_own
 from holdfast.core.status import WorkflowStatus
 
 _MAX_PAGE: Final = 1000
+_OURS: Final = Path(__file__).parents[2]
 _LIVE: Final = (WorkflowStatus.RUNNING, WorkflowStatus.PAUSED)
 _ENDED: Final = (WorkflowStatus.COMPLETED, WorkflowStatus.FAILED, WorkflowStatus.CANCELLED)
 
@@ -177,7 +181,17 @@ def send(
     options = cast("WorkflowOptions", {k: v for k, v in given.items() if v is not None})
     dispatch = Dispatch(session.access, session.place.tasks)
     workflow = workflow_named(dispatch, name, version).options(**options)
-    handle = workflow.send_plain(args, kwargs)
+    try:
+        handle = workflow.send_plain(args, kwargs)
+    except HoldfastError:
+        raise
+    except Exception as error:
+        own = users_own(error.__traceback__, lambda file: Path(file).is_relative_to(_OURS))
+        if own is None:
+            raise
+        trace = "".join(traceback.format_exception(type(error), error, own))
+        said = f"the code that builds workflow {name!r} raised:\n{trace}"
+        raise NotDone(said, several_lines=True) from None
     if session.screen.as_json:
         session.screen.document({"id": handle.id, "created": handle.created})
         return

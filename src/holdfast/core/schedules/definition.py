@@ -19,7 +19,7 @@ from holdfast.core.options import checks
 from holdfast.core.payload.codec import to_json
 from holdfast.core.records import OnConflict, Submission
 from holdfast.core.schedules.firing import FiringRule, Missed, Overlap
-from holdfast.core.schedules.timing import Once, Timing, When, read, zone_of
+from holdfast.core.schedules.timing import DEFAULT_ZONE, Once, Timing, When, read, zone_of
 from holdfast.core.workflows.plan import OnFailure
 
 __all__ = [
@@ -196,9 +196,10 @@ def define(
         )
     start = optional_us(options.get("start"), option="start")
     end = optional_us(options.get("end"), option="end")
-    zone = options.get("tz", "UTC")
-    if "tz" in options:
-        # Only a cron pattern is read by it, but it is stored and shown with every schedule.
+    zone = options.get("tz", DEFAULT_ZONE)
+    if zone != DEFAULT_ZONE:
+        # Only a cron pattern is read by it, but it is stored and shown with every schedule. On a
+        # machine without time zones intervals need none.
         zone_of(zone)
     missed: Missed = options.get("missed", "latest")
     checks.choice(missed, _MISSED, "missed")

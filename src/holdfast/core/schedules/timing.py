@@ -27,7 +27,17 @@ from cronsim import CronSim, CronSimError
 from holdfast.core.errors import ConfigError
 from holdfast.core.moment import from_us, instant_us, span_us, to_us
 
-__all__ = ["ALIASES", "Cron", "Interval", "Once", "Timing", "When", "read", "zone_of"]
+__all__ = [
+    "ALIASES",
+    "DEFAULT_ZONE",
+    "Cron",
+    "Interval",
+    "Once",
+    "Timing",
+    "When",
+    "read",
+    "zone_of",
+]
 
 When: TypeAlias = "str | timedelta | datetime"
 """A cron pattern, the length of an interval, or one aware moment."""
@@ -41,6 +51,7 @@ ALIASES: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
+DEFAULT_ZONE: Final = "UTC"
 _EVERY: Final = re.compile(r"@every (\d{1,18})us")
 _ONCE: Final = re.compile(r"@once (-?\d{1,18})")
 _LONGEST: Final = 200

@@ -255,11 +255,15 @@ def _growing(context: Context, series: StatsSeries, queues: Sequence[QueueRow]) 
 
 
 async def _late(context: Context, now: datetime) -> list[Notice]:
-    due_at = {
-        schedule.name: schedule.next_run_at
-        for schedule in await context.control.schedules.alist()
-        if schedule.next_run_at is not None and is_late(schedule, now)
-    }
+    async def read() -> dict[str, datetime]:
+        return {
+            schedule.name: schedule.next_run_at
+            for schedule in await context.control.schedules.alist()
+            if schedule.next_run_at is not None and is_late(schedule, now)
+        }
+
+    # Thousands of schedules take most of a second to read.
+    due_at = await shared(context.app, ("late schedules",), read)
     latest = sorted(due_at, key=due_at.__getitem__)
     # One cause makes all of them late, and must not hide everything else.
     shown = latest[:_MOST_SCHEDULES]
