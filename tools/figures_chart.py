@@ -18,9 +18,8 @@ _WIDTH, _LABELS, _GAP = 880, 150, 22
 _TOP, _ROW, _BAR = 64, 24, 12
 _ENGINES = {"postgresql": "PostgreSQL", "sqlite": "SQLite", "redis": "Redis"}
 _SAID = 'role="img" aria-labelledby="title about"'
-_ABOUT = (
-    "Share of what two bare processes do, longer is better; the thin line is the range of the turns"
-)
+_TITLE = "Tasks that compute, on two processors"
+_ABOUT = "Processor time that tasks get, of what bare processes get; the line is the range of turns"
 _STYLE = """
   text { font: 12px Inter, ui-sans-serif, system-ui, "Segoe UI", Roboto, sans-serif; fill: #4d5158 }
   .title { font-size: 14px; font-weight: 600; fill: #191a1c }
@@ -48,21 +47,22 @@ def as_svg() -> str:
     """The chart as a document."""
     found = _found()
     names = list(found)
-    panel = (_WIDTH - _LABELS) / len(LENGTHS_MS)
+    lengths = [ms for ms in LENGTHS_MS if any(ms in of for of in found.values())]
+    panel = (_WIDTH - _LABELS) / max(1, len(lengths))
     height = _TOP + _ROW * len(names) + 12
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" {_SAID}>',
-        '<title id="title">Tasks that compute: share of what two bare processes do</title>',
+        f'<title id="title">{_TITLE}</title>',
         f'<desc id="about">{escape(_in_words(found))}</desc>',
         f"<style>{_STYLE}</style>",
-        '<text class="title" x="0" y="16">Tasks that compute, on two processors</text>',
+        f'<text class="title" x="0" y="16">{_TITLE}</text>',
         f'<text x="0" y="34">{_ABOUT}</text>',
     ]
     for row, (name, engine) in enumerate(names):
         kind = ' class="ours"' if name == "Holdfast" else ""
         label = escape(f"{name}, {_ENGINES[engine]}")
         lines.append(f'<text{kind} x="0" y="{_middle(row) + 4}">{label}</text>')
-    for at, ms in enumerate(LENGTHS_MS):
+    for at, ms in enumerate(lengths):
         bars = {key: of[ms] for key, of in found.items() if ms in of}
         left = _LABELS + at * panel
         lines += _panel(left, panel - _GAP, f"{ms} ms", bars, names)
