@@ -464,7 +464,7 @@ def test_thousands_of_schedules_are_shown_in_parts(
     for module in ("attention", "schedule_pages"):
         monkeypatch.setattr(f"holdfast.web.pages.{module}.is_late", lambda *_: True)
     seen: list[str] = []
-    path = "/schedules"
+    path, text = "/schedules", ""
     while path:
         text = admin.get(path).text
         check_markup(text)
