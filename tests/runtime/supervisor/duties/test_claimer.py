@@ -87,36 +87,6 @@ def test_a_lone_task_is_claimed_and_started_at_once(lab: Lab, undo: ExitStack) -
         assert len(bench.hands.told()) == 1
 
 
-@on_each_engine
-def test_a_task_that_comes_alone_is_one_statement(lab: Lab, undo: ExitStack) -> None:
-    """Others that came with it are claimed next, for all children; then nothing is left."""
-    bench = Bench(lab, undo, "process")
-    for _ in range(2):
-        lab.send()
-        lab.send()
-        bench.ledger.hinted(frozenset())
-        plan = bench.ledger.plan(may_claim=True, patience=0)
-        assert plan is not None
-        assert plan.is_single
-        bench.claimer._turn(plan)
-        (first,) = bench.hands.told()
-        assert lab.task(first.id).status is TaskStatus.RUNNING
-        assert not bench.source.is_deep
-        plan = bench.ledger.plan(may_claim=True, patience=0)
-        assert plan is not None
-        assert not plan.is_single
-        bench.claimer._turn(plan)
-        told = len(bench.hands.told())
-        for _ in range(5):
-            bench.end_all()
-            if not bench.turn():
-                break
-            told += len(bench.hands.told())
-        else:
-            pytest.fail("an empty queue is claimed from without end")
-        assert told == 1, "the other one begins as soon as there is room"
-
-
 @pytest.mark.parametrize("lab", [StoreKind.SQLITE_FILE], indirect=True)
 def test_texts_that_are_too_long_together_are_claimed_one_by_one(
     lab: Lab, undo: ExitStack, caplog: pytest.LogCaptureFixture

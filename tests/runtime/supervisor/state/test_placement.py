@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from msgspec import structs
 
 from holdfast.core.options.policy import Policy
 from holdfast.core.records import ClaimedTask
@@ -129,31 +128,3 @@ def test_a_window_of_short_tasks_is_claimed_when_a_child_is_due(make_child: Make
     assert placement.short_room == WINDOW_US // 2 // each
     del children[0], children[1]
     assert placement.short_room == 0
-
-
-def test_an_idle_child_takes_any_task_that_comes_alone(make_child: MakeMember) -> None:
-    """Also one that nobody knows; and one that may crash it has it to itself."""
-    plain = assignment(1, make_child(0), SHORT).task
-    once = Policy(at_most_once=True).encode()
-    for task, alone in (
-        (plain, False),
-        (structs.replace(plain, crash_count=1), True),
-        (structs.replace(plain, task_options=once), True),
-    ):
-        child = make_child(1)
-        placement = Placement({1: child}, {}, (), None)
-        assert placement.idle_process() is child
-        window = placement.fill_window(child, [task], accepting=True)
-        assert (len(window.given), window.back) == (1, [])
-        assert child.alone is alone
-        assert placement.idle_process() is None
-        # What is claimed for a child that has something to do must fit behind it.
-        busy = placement.fill_window(child, [task], accepting=True)
-        assert (busy.given, len(busy.back)) == ([], 1)
-
-
-def test_nothing_is_claimed_past_what_is_held(make_child: MakeMember) -> None:
-    child = make_child(1)
-    placement = Placement({1: child}, {}, (), None)
-    placement.hold([assignment(1, child, SHORT).task])
-    assert placement.idle_process() is None

@@ -286,7 +286,7 @@ class Claimer:
         self._store_answered(request, found.tasks)
         for each, runs in self._ledger.fill_window(child, source, found.tasks):
             each.run(runs)
-        self._looked(source, request, found.tasks, found.refused, is_single=plan.is_single)
+        self._looked(source, request, found.tasks, found.refused)
 
     def _store_answered(self, request: Request | None, claimed: Sequence[ClaimedTask]) -> None:
         self._readiness.claimed()
@@ -323,8 +323,6 @@ class Claimer:
         request: Request,
         claimed: Sequence[ClaimedTask],
         refused: Sequence[Refused],
-        *,
-        is_single: bool = False,
     ) -> None:
         if refused:
             self._refuser.refuse(request.token, refused, alone=not claimed)
@@ -341,7 +339,7 @@ class Claimer:
             if monotonic() >= source.signs_at + _SIGNS_EVERY:
                 self._standing(request.queue, None)
             last = Position(claimed[-1].priority, claimed[-1].enqueued_at, claimed[-1].id)
-            self._ledger.sources.found(source, last, monotonic(), is_single=is_single)
+            self._ledger.sources.found(source, last, monotonic())
 
     def _standing(self, queue: str, after: Position | None) -> Standing | None:
         """What a claim did not tell of its queue; None if the limits are others by now."""

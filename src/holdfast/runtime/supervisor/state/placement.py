@@ -301,36 +301,27 @@ class Placement:
         typical = self._mixes["process"].typical(self.costs)
         return child, min(child.places, math.ceil((WINDOW_US - child.load_us) / typical))
 
-    def idle_process(self) -> ChildHandle | None:
-        """A process that has nothing to do, if there is one and nothing is held for it."""
-        child = self._openings()["process"].find(LEAST_US, False)
-        return None if child is None or child.hand or self._held_of("process") else child
-
     def fill_window(
-        self, child: ChildHandle, tasks: Sequence[ClaimedTask], *, accepting: bool
+        self, child: ChildHandle, tasks: Iterable[ClaimedTask], *, accepting: bool
     ) -> Window:
         """Give a child the tasks that were claimed, and so started, for it.
 
-        If it cannot take them any more, or if we have begun to stop, all of them go back. A single
-        one for a child that has nothing to do may be any task: it has the child to itself.
+        If it cannot take them any more, or if we have begun to stop, all of them go back.
         """
         stuck = child.slow and child.hand
-        single = len(tasks) == 1 and not child.hand
         window = Window([], [], accepting and child.state is ChildState.READY and not stuck)
         known: dict[tuple[str, int, str | None], tuple[int, Policy, bool]] = {}
         for task in tasks:
             alike = task.task_name, task.version, task.task_options
             if alike not in known:
                 cost, policy, alone, _ = self._terms(task)
-                apart = alone or not self.costs.knows(task.task_name)
+                apart = not window.fits or alone or not self.costs.knows(task.task_name)
                 known[alike] = cost, policy, apart
             cost, policy, apart = known[alike]
-            apart = apart or task.crash_count > 0
             assignment = self._assign(task, policy, child, cost)
             assignment.attempt, assignment.started = task.attempt + 1, True
-            child.take(assignment, single and (policy.is_alone or task.crash_count > 0))
-            fits = window.fits and (single or not apart)
-            (window.given if fits else window.back).append(assignment)
+            child.take(assignment, False)
+            (window.back if apart or task.crash_count else window.given).append(assignment)
         return window
 
     def put_back(self, given: Iterable[Assignment]) -> list[ClaimedTask]:

@@ -85,8 +85,6 @@ class QueueSource:
         """The one task of this source, if it has a limit of its own."""
         self.is_deep = False
         """Whether the last claim found as much as it wanted, so that there is likely more."""
-        self.gave_one = False
-        """Whether the last claim was for one task, and found it: there may be more."""
         self.is_urgent = False
         """Whether something in it goes before what children have not begun."""
         self.is_careful = False
@@ -362,19 +360,16 @@ class SourceList:
         keys = {s.queue: random.random() ** (1 / (s.choice.weight or 1)) for s in found}
         return sorted(found, key=lambda s: -keys[s.queue])
 
-    def found(
-        self, source: QueueSource, last: Position, now: float, *, is_single: bool = False
-    ) -> None:
+    def found(self, source: QueueSource, last: Position, now: float) -> None:
         """A claim from this source was satisfied; there may be more behind its last task."""
         with self._lock:
-            source.gave_one = is_single
-            source.is_deep = not is_single
+            source.is_deep = True
             source.cursor.looked(last, full=True, now=now)
 
     def short(self, source: QueueSource, horizon: Position | None, now: float) -> None:
         """A claim from it found less than it wanted; `horizon` is where it stopped looking."""
         with self._lock:
-            source.is_deep = source.gave_one = False
+            source.is_deep = False
             source.cursor.looked(horizon, full=False, now=now)
             self._rest(source, now)
 

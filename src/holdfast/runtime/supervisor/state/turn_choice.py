@@ -119,10 +119,6 @@ class TurnChoice:
                     continue
                 plan.child = window[0]
                 wanted = min(wanted, window[1])
-            elif not plan.begins and self._is_for_one(source):
-                plan.child = self._placement.idle_process()
-                if plan.child is not None:
-                    plan.is_single, wanted = True, 1
             plan.source = source
             plan.wanted = wanted
             plan.claim_after = source.cursor.start(now)
@@ -190,14 +186,6 @@ class TurnChoice:
             and source.may_share(now)
             and self._placement.costs.are_short(source.tasks)
         )
-
-    def _is_for_one(self, source: QueueSource) -> bool:
-        """Whether to claim a single task for a child that has nothing to do, as one statement.
-
-        Most tasks that come into an idle worker come alone, and the start need not be waited for.
-        If there are more, the next claim is for all children.
-        """
-        return source.kind == "process" and not source.is_deep and not source.gave_one
 
     def _is_for_reserve(self, source: QueueSource) -> bool:
         """Whether children are given more of it ahead than a window: not of short tasks, of which

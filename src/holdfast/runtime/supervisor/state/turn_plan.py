@@ -31,8 +31,6 @@ class TurnPlan:
     """Whether some of what is claimed may be given to a child at once."""
     child: ChildHandle | None = None
     """The child for which all of it is claimed."""
-    is_single: bool = False
-    """Whether that is one task, for a child that has nothing to do."""
     is_urgent: bool = False
     """Whether it is given to children at once, whatever they have, and goes before that."""
 
