@@ -63,6 +63,7 @@ def test_the_slot_of_a_killed_worker_comes_back_with_its_lease(site: Site) -> No
     nothing_leaks(site)
 
 
+@pytest.mark.slow
 def test_a_slot_that_comes_free_wakes_a_worker_of_another_queue(site: Site) -> None:
     """That one does not look by itself, and what ended was not in its queue."""
     for queue in ("here", "there"):
